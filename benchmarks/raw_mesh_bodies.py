@@ -73,10 +73,10 @@ def plain(mesh: Any, material: Any, count: int, skipped: int) -> dict[str, Any]:
     rho = 0.8
     alpha_m, alpha_f = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
     gamma, beta = 0.5 + alpha_f - alpha_m, 0.25 * (1 + alpha_f - alpha_m) ** 2
-    by_rate = (1 - alpha_m) / ((1 - alpha_f) * beta * STEP**2)
+    a_by_move = (1 - alpha_m) / ((1 - alpha_f) * beta * STEP**2)
     internal, residual = fem.form(elastic), fem.form(inertia + elastic)
     tangent = fem.form(
-        by_rate * material.density * ufl.inner(trial, w) * ufl.dx
+        a_by_move * material.density * ufl.inner(trial, w) * ufl.dx
         + ufl.derivative(elastic, u, trial)
     )
     x = V.tabulate_dof_coordinates()

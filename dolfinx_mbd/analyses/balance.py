@@ -90,7 +90,8 @@ def newton_balance(at: Assembler, t: float, axes: Axes, tolerance: float) -> boo
     try:
         motions = set_forces(at, t, axes)
         for _ in range(_ITERATIONS):
-            if unbalanced(at, t)[1] <= tolerance:
+            _, ratio = unbalanced(at, t)
+            if ratio <= tolerance:
                 return True
             basis = free_directions(motions)
             K = basis.T @ motions.statics @ basis
@@ -122,21 +123,22 @@ def _damped(
 ) -> SmallMotions | None:
     """Move by a fraction of a correction that is followed by a smaller one; None if none is."""
     start = at.state(t)
-    whole = basis @ step
-    delta = bounded(at, whole)
-    fraction = float(np.linalg.norm(delta)) / max(float(np.linalg.norm(whole)), 1e-300)
+    step_v = basis @ step
+    delta = bounded(at, step_v)
+    fraction = float(np.linalg.norm(delta)) / max(float(np.linalg.norm(step_v)), 1e-300)
     size = float(np.linalg.norm(step))
     for _ in range(_HALVINGS):
         at.put(start)
         try:
-            trial = small_step(at, t, axes, motions.resolve @ (fraction * whole))
+            trial = small_step(at, t, axes, motions.resolve @ (fraction * step_v))
         except AssemblyError:
             trial = None
         if trial is not None and np.isfinite(at.rows).all():
-            rest = _solve(K, basis.T @ (trial.resolve.T @ at.rows))
-            if np.linalg.norm(rest) <= (1 - 0.25 * fraction) * size:
+            next_step = _solve(K, basis.T @ (trial.resolve.T @ at.rows))
+            if np.linalg.norm(next_step) <= (1 - 0.25 * fraction) * size:
                 return trial
-            if unbalanced(at, t)[1] <= 1e-12:
+            _, ratio = unbalanced(at, t)
+            if ratio <= 1e-12:
                 return trial
         fraction *= 0.5
     return None
@@ -148,7 +150,8 @@ def is_unstable(at: Assembler, t: float, axes: Axes) -> bool:
     basis = free_directions(motions)
     if not basis.shape[1]:
         return False
-    return grows(poles_of(*motions.reduced(basis), len(at.system.states))[0])
+    poles, _ = poles_of(*motions.reduced(basis), len(at.system.states))
+    return grows(poles)
 
 
 def check_steady(at: Assembler, t: float, axes: Axes) -> None:
@@ -162,11 +165,11 @@ def check_steady(at: Assembler, t: float, axes: Axes) -> None:
     later = move_steadily(at, axes, step)
     at.a[:] = steady_rates(at, later)
     balanced_motions(at, t + step, later)
-    row, share = unbalanced(at, t + step)
+    row, ratio = unbalanced(at, t + step)
     force = abs(at.rows[row])
     at.put(state)
     at.update_poses(t)
-    if share > _STEADY:
+    if ratio > _STEADY:
         raise EquilibriumError(
             f"no steady rotation at t = {t:g} s: the forces change while the mechanism rotates; "
             f"after {_ROTATION:g} rad, {at.system.row_name(row)} is left with {force:.3g} (N or "

@@ -106,6 +106,6 @@ class ClosedRun(Solution):
     def _later(self, state: State, count: int) -> State:
         """Return a state some periods later."""
         first, last = self.states[0], self.states[-1]
-        turns = 2 * np.pi * np.round((last.angles - first.angles) / (2 * np.pi))
-        time, angles = state.time + count * self.period, state.angles + count * turns
+        full_rotations = 2 * np.pi * np.round((last.angles - first.angles) / (2 * np.pi))
+        time, angles = state.time + count * self.period, state.angles + count * full_rotations
         return replace(state, time=time, angles=angles)

@@ -55,9 +55,9 @@ class EquilibriumCurve:
     """Equilibria over a parameter, in the order of the curve; see `continuation`.
 
     Attributes:
-        parameter: Values of the parameter, shape (np,).
+        parameter: Values of the parameter, shape (points,).
         states: The equilibria.
-        stable: Whether small disturbances remain small, shape (np,).
+        stable: Whether small disturbances remain small, shape (points,).
         folds: Indices of the points at which the curve turns back in the parameter.
         system: Function that returns the mechanism for a value of the parameter.
 
@@ -80,7 +80,7 @@ class EquilibriumCurve:
     __repr__ = short_repr
 
     def values(self, output: Callable[[System, State], ArrayLike]) -> Array:
-        """Return a quantity along the curve, shape (np, ...).
+        """Return a quantity along the curve, shape (points, ...).
 
         Args:
             output: Function of the mechanism and the state, for example
@@ -192,7 +192,7 @@ class _Point:
         K: Their derivatives with respect to z, (m, m).
         columns: Increments of all coordinates per unit of z, (nv, m).
         project: Coordinates z per increment, (m, nv).
-        share: Largest unbalanced force, relative to the acting forces.
+        unbalance: Largest unbalanced force, relative to the acting forces.
     """
 
     def __init__(self, at: Assembler, state: State, axes: Axes) -> None:
@@ -204,7 +204,7 @@ class _Point:
         self.force, self.K = self.test @ self.rows, basis.T @ motions.statics @ basis
         self.columns = motions.resolve @ basis
         self.project = basis.T @ motions.mass @ motions.resolve.T
-        self.share = unbalanced(at, state.time)[1]
+        _, self.unbalance = unbalanced(at, state.time)
         self.state = at.state(state.time)
 
 
@@ -314,22 +314,23 @@ class _Curve:
 
     def _add_fold(self, p: float, state: State, tangent: Array, step: float) -> None:
         """Add the point within a step at which the parameter turns back, found by secants."""
-        low, high = (0.0, float(tangent[-1])), (step, 0.0)
+        # Distances along the tangent, and the rates of the parameter there
+        (low, low_rate), (high, high_rate) = (0.0, float(tangent[-1])), (step, 0.0)
         best: tuple[float, State] | None = None
         for k in range(40):
-            middle = 0.5 * (low[0] + high[0])
-            if k > 1 and high[1] * low[1] < 0:
-                middle = (low[0] * high[1] - high[0] * low[1]) / (high[1] - low[1])
+            middle = 0.5 * (low + high)
+            if k > 1 and high_rate * low_rate < 0:
+                middle = (low * high_rate - high * low_rate) / (high_rate - low_rate)
             point = self._correct(p, state, tangent, middle)
             if point is None:
                 break
-            slope = float(self._tangent(*point, tangent)[-1])
+            rate = float(self._tangent(*point, tangent)[-1])
             best = point
-            if slope * low[1] > 0:
-                low = middle, slope
+            if rate * low_rate > 0:
+                low, low_rate = middle, rate
             else:
-                high = middle, slope
-            if abs(slope) * (high[0] - low[0]) <= _FOLD * self.range:
+                high, high_rate = middle, rate
+            if abs(rate) * (high - low) <= _FOLD * self.range:
                 break
         if best is not None and not self._outside(best[0]):
             self.folds.append(len(self.states))
@@ -355,7 +356,7 @@ class _Curve:
         """Return the equilibrium for a value of the parameter near a state."""
         point = self.point(p, state)
         for _ in range(_CORRECTIONS):
-            if point.share <= self.tolerance:
+            if point.unbalance <= self.tolerance:
                 break
             change = np.linalg.lstsq(point.K, -point.force, rcond=_RANK)[0]
             point = self.point(p, self._moved(p, point.state, point.columns @ change))
@@ -365,8 +366,8 @@ class _Curve:
         """Return the derivative of the unbalanced forces of free motions with respect to p."""
         h = _DIFFERENCE * self.range
         inner = min(max(p, min(self.span) + h), max(self.span) - h)  # stay within the span
-        one, two = (self.point(value, point.state).rows for value in (inner + h, inner - h))
-        self._slope = (one - two) / (2 * h)
+        after, before = (self.point(value, point.state).rows for value in (inner + h, inner - h))
+        self._slope = (after - before) / (2 * h)
         return np.asarray(point.test @ self._slope, dtype=float)
 
     def _tangent(self, p: float, state: State, along: Array | None) -> Array:
@@ -390,9 +391,9 @@ class _Curve:
         assert self._unit is not None
         return np.append(np.full(count, max(self._unit, self._length)), self.range)
 
-    def _coordinates(self, point: _Point, whole: Array) -> Array:
-        """Return z and p of increments and p (nv + 1,)."""
-        return np.append(point.project @ whole[:-1], whole[-1])
+    def _coordinates(self, point: _Point, tangent: Array) -> Array:
+        """Return z and p (m + 1,) of a tangent in increments and p (nv + 1,)."""
+        return np.append(point.project @ tangent[:-1], tangent[-1])
 
     def _angle(self, p: float, state: State, one: Array, two: Array) -> float:
         """Return the angle between two tangents, rad."""
@@ -408,7 +409,7 @@ class _Curve:
         try:
             point = self.point(value, self._moved(p, state, step * tangent[:-1]))
             for k in range(_CORRECTIONS):
-                if point.share <= self.tolerance:
+                if point.unbalance <= self.tolerance:
                     return value, point.state
                 if k >= _REUSES:
                     self._derivative(value, point)

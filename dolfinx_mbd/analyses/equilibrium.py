@@ -49,6 +49,7 @@ from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
 from dolfinx_mbd.dynamics.start.position_assembly import coordinates
 from dolfinx_mbd.dynamics.start.quasi_static import EquilibriumError
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.kernels.columns import GAP, GAP_RATE
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.results.deformation_checks import check_deformation
@@ -133,7 +134,7 @@ def equilibrium(
             reject("spin", spin, "None with axes='global', where the bodies have their own spins")
         return _rotor_equilibrium(at, t, tolerance, max_iterations)
     state = _search(at, t, omega, tolerance, max_iterations)
-    if omega.any() and system.with_rigid_bodies is system:
+    if omega.any() and system.with_rigid_bodies is system:  # no bodies on their mesh
         check_steady(at, t, Axes.common(system, omega))
     check_deformation(system, [state])
     return state
@@ -181,7 +182,7 @@ def _search(
 ) -> State:
     """Return the equilibrium that is reached from the point of evaluation."""
     system = at.system
-    if system.with_rigid_bodies is not system:
+    if system.with_rigid_bodies is not system:  # bodies on their mesh
         state = mesh_equilibrium(at, t, omega, tolerance)
         _check_spin(at, t, omega)
         return state
@@ -211,8 +212,8 @@ def _downhill(at: Assembler, t: float, axes: Axes, tolerance: float, max_iterati
     system = at.system
     for _ in range(max_iterations):
         motions = set_forces(at, t, axes)
-        row, share = unbalanced(at, t)
-        if share <= tolerance:
+        row, ratio = unbalanced(at, t)
+        if ratio <= tolerance:
             _check_spin(at, t, axes.spin[0])
             return at.state(t)
         basis = free_directions(motions)
@@ -295,12 +296,14 @@ def _step_with_states(K: Array, force: Array, count: int) -> Array:
     if singular[-1] <= _FLOOR * max(singular[0], np.abs(K[count:]).max()):
         return np.asarray(np.linalg.lstsq(K, -force, rcond=_FLOOR)[0], dtype=float)
     follow = np.linalg.solve(by_states, K[count:, :count])
-    rest = np.linalg.solve(by_states, force[count:])
+    state_changes = np.linalg.solve(by_states, force[count:])
     motion: Array = np.zeros(0)
     if count:
         part = K[:count, count:]
-        motion = _newton_step(K[:count, :count] - part @ follow, force[:count] - part @ rest)
-    return np.concatenate([motion, -rest - follow @ motion])
+        motion = _newton_step(
+            K[:count, :count] - part @ follow, force[:count] - part @ state_changes
+        )
+    return np.concatenate([motion, -state_changes - follow @ motion])
 
 
 def _advance(at: Assembler, t: float, axes: Axes, motions: SmallMotions, step: Array) -> None:
@@ -339,7 +342,7 @@ def _fraction_to_contact(at: Assembler, delta: Array) -> float:
     states = at.loads.contact_states()
     at.v[:] = v
     at.frames.update_velocities()
-    gaps, rates = states[:, 0], states[:, 1]
+    gaps, rates = states[:, GAP], states[:, GAP_RATE]
     closing = (gaps >= 0.0) & (gaps + rates < 0.0)
     ways = gaps[closing] + _CLOSED * at.system.size
     return min(1.0, float((ways / -rates[closing]).min(initial=1.0)))

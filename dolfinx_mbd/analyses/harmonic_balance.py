@@ -262,7 +262,8 @@ def motion_of(equations: HarmonicEquations) -> HarmonicMotion:
         j, t = i % steps, first + i * equations.period / steps
         equations.put(t, x[j], v[j], a[j], lam[j], angles[i])
         equations.at.residual(t)
-        residual = max(residual, equations.unbalanced(t)[1])
+        _, ratio = equations.unbalanced(t)
+        residual = max(residual, ratio)
         states.append(equations.at.state(t))
     motion = HarmonicMotion(system, states)
     motion.period, motion.num_harmonics = equations.period, (len(equations.x) - 1) // 2

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,7 +46,12 @@ _SMALLEST = 1e-7  # smallest step, relative to the range of the parameter
 _DIFFERENCE = 1e-6  # step of differences, relative to the range of the parameter
 _FOLD = 1e-9  # derivative of the parameter at a fold, relative to its range
 
-Tangent = tuple[Array, float]
+
+class Tangent(NamedTuple):
+    """Direction of a curve at a point."""
+
+    motion: Array  # change of the Fourier coefficients x of the motion
+    parameter: float  # change of the parameter
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +59,7 @@ class HarmonicCurve:
     """Periodic motions over a parameter, in the order of the curve; see `harmonic_curve`.
 
     Attributes:
-        parameter: Values of the parameter, shape (np,).
+        parameter: Values of the parameter, shape (points,).
         motions: The motions.
         folds: Indices of the points at which the curve turns back in the parameter.
 
@@ -81,14 +86,14 @@ class HarmonicCurve:
 
     @cached_property
     def stable(self) -> NDArray[np.bool_]:
-        """Whether small disturbances of each motion decay, shape (np,), computed when first used.
+        """Whether small disturbances of each motion decay, shape (points,); computed at first use.
 
         A motion with a multiplier of the absolute value 1 is not stable.
         """
         return np.array([motion.stability == "stable" for motion in self.motions])
 
     def values(self, output: Callable[[HarmonicMotion], ArrayLike]) -> Array:
-        """Return a quantity along the curve, shape (np, ...).
+        """Return a quantity along the curve, shape (points, ...).
 
         Args:
             output: Function of a motion, for example
@@ -221,7 +226,8 @@ class _Curve:
     def follow(self, step: float, longest: float, max_points: int) -> None:
         """Add points until the parameter leaves the span."""
         p, point = self.parameters[-1], self.points[-1]
-        tangent = self._tangent(p, point, (np.zeros_like(point.x), self.span[1] - self.span[0]))
+        begin, end = self.span
+        tangent = self._tangent(p, point, Tangent(np.zeros_like(point.x), end - begin))
         while len(self.points) < max_points:
             new = self._correct(p, point, tangent, step)
             turned = None if new is None else self._tangent(*new, tangent)
@@ -235,14 +241,15 @@ class _Curve:
                         "is not a smooth function of the parameter"
                     )
                 continue
-            outside = not min(self.span) <= new[0] <= max(self.span)
-            if tangent[1] * turned[1] < 0:
+            value, corrected = new
+            outside = not min(self.span) <= value <= max(self.span)
+            if tangent.parameter * turned.parameter < 0:
                 self._add_fold(p, point, tangent, step)
             if outside:
-                end = min(max(new[0], min(self.span)), max(self.span))
-                part = (end - p) / (new[0] - p)
+                end = min(max(value, min(self.span)), max(self.span))
+                fraction = (end - p) / (value - p)
                 last = self._at(end, point)
-                last.x = point.x + part * (new[1].x - point.x)
+                last.x = point.x + fraction * (corrected.x - point.x)
                 solve(last, _CORRECTIONS, self.tolerance)
                 self._add(end, last)
                 return
@@ -254,18 +261,22 @@ class _Curve:
 
     def _add_fold(self, p: float, point: HarmonicEquations, tangent: Tangent, step: float) -> None:
         """Add the point within a step at which the parameter turns back, found by secants."""
-        low, high = (0.0, tangent[1]), (step, 0.0)
+        # Distances along the tangent, and the rates of the parameter there
+        (low, low_rate), (high, high_rate) = (0.0, tangent.parameter), (step, 0.0)
         best: tuple[float, HarmonicEquations] | None = None
         for k in range(40):
-            middle = 0.5 * (low[0] + high[0])
-            if k > 1 and high[1] * low[1] < 0:
-                middle = (low[0] * high[1] - high[0] * low[1]) / (high[1] - low[1])
+            middle = 0.5 * (low + high)
+            if k > 1 and high_rate * low_rate < 0:
+                middle = (low * high_rate - high * low_rate) / (high_rate - low_rate)
             new = self._correct(p, point, tangent, middle)
             if new is None:
                 break
-            slope, best = self._tangent(*new, tangent)[1], new
-            low, high = ((middle, slope), high) if slope * low[1] > 0 else (low, (middle, slope))
-            if abs(slope) <= _FOLD * self.range:
+            rate, best = self._tangent(*new, tangent).parameter, new
+            if rate * low_rate > 0:
+                low, low_rate = middle, rate
+            else:
+                high, high_rate = middle, rate
+            if abs(rate) <= _FOLD * self.range:
                 break
         if best is not None and min(self.span) <= best[0] <= max(self.span):
             self.folds.append(len(self.points))
@@ -275,14 +286,14 @@ class _Curve:
         """Return the derivative of the projected unbalanced forces with respect to p, (N m,)."""
         h = _DIFFERENCE * self.range
         inner = min(max(p, min(self.span) + h), max(self.span) - h)  # stay within the span
-        one, two = (self._at(value, point).forces() for value in (inner + h, inner - h))
-        self._slope = np.asarray((one - two) / (2 * h))
+        after, before = (self._at(value, point).forces() for value in (inner + h, inner - h))
+        self._slope = np.asarray((after - before) / (2 * h))
         return point.projected(self._slope)
 
     def _row(self, point: HarmonicEquations, tangent: Tangent) -> Array:
         """Return the products with a tangent as a row for z and p."""
-        z = point.coordinates(tangent[0])
-        return np.append(z / self._unit**2, tangent[1] / self.range**2)
+        z = point.coordinates(tangent.motion)
+        return np.append(z / self._unit**2, tangent.parameter / self.range**2)
 
     def _tangent(self, p: float, point: HarmonicEquations, along: Tangent) -> Tangent:
         """Return the tangent with unit length, in the sense of another one."""
@@ -293,7 +304,7 @@ class _Curve:
         right[-1] = 1.0
         y = _solution(bordered, right)
         length = np.sqrt(float(y[:-1] @ y[:-1]) / self._unit**2 + y[-1] ** 2 / self.range**2)
-        return point.change(y[:-1] / length, fitted=False), float(y[-1] / length)
+        return Tangent(point.change(y[:-1] / length, fitted=False), float(y[-1] / length))
 
     def _angle(self, point: HarmonicEquations, one: Tangent, two: Tangent) -> float:
         """Return the angle between two tangents, rad."""
@@ -306,10 +317,10 @@ class _Curve:
         self, p: float, point: HarmonicEquations, tangent: Tangent, step: float
     ) -> tuple[float, HarmonicEquations] | None:
         """Return the point at a distance along the tangent; None if there is no convergence."""
-        value, slope = p + step * tangent[1], self._slope
+        value, slope = p + step * tangent.parameter, self._slope
         try:
             new = self._at(value, point)
-            new.x += step * tangent[0]
+            new.x += step * tangent.motion
             for k in range(_CORRECTIONS):
                 new.evaluate()
                 if is_solved(new, self.tolerance):

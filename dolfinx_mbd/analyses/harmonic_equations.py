@@ -57,9 +57,9 @@ def reference_spins(system: System, states: Sequence[State], period: float) -> A
     total = np.sum(moves, axis=0)
     for part in _rotations(system):
         angle = float(np.linalg.norm(total[part]))
-        turns = round(angle / (2 * np.pi))
-        if turns:
-            spins[part] = 2 * np.pi * turns / period * total[part] / angle
+        revolutions = round(angle / (2 * np.pi))
+        if revolutions:
+            spins[part] = 2 * np.pi * revolutions / period * total[part] / angle
     return spins
 
 
@@ -207,11 +207,11 @@ class HarmonicEquations:
         groups = row_groups(self.system)
         sizes = np.full(count_groups(self.system), 1e-300)
         np.maximum.at(sizes, groups, self.at.scale)
-        share = np.abs(np.nan_to_num(self.at.rows, nan=np.inf)) / sizes[groups]
-        row = int(np.argmax(share))
-        if len(self.system.states) or share[row] < _NEAR:
+        ratios = np.abs(np.nan_to_num(self.at.rows, nan=np.inf)) / sizes[groups]
+        row = int(np.argmax(ratios))
+        if len(self.system.states) or ratios[row] < _NEAR:
             return unbalanced(self.at, t)
-        return row, float(share[row])
+        return row, float(ratios[row])
 
     def forces(self) -> Array:
         """Return the unbalanced forces (N, nv) for the given multipliers."""
@@ -257,10 +257,10 @@ class HarmonicEquations:
         by_x[states, states], by_rate[states, states] = 1.0, 0.0
         for part in _rotations(self.system):
             theta = np.ascontiguousarray(x[part])
-            turn = tangent(theta)
-            T[part, part] = by_rate[part, part] = turn
+            rotation_tangent = tangent(theta)
+            T[part, part] = by_rate[part, part] = rotation_tangent
             by_x[part, part] = tangent_derivative(theta, np.ascontiguousarray(rate[part]))
-            by_x[part, part] += skew(exp_rotation(theta).T @ self.spins[part]) @ turn
+            by_x[part, part] += skew(exp_rotation(theta).T @ self.spins[part]) @ rotation_tangent
         return T, by_x, by_rate
 
     def linear_system(self) -> tuple[Array, Array]:

@@ -97,13 +97,16 @@ def kinematic_analysis(
     try:
         for t in instants:
             limit = _solve_position(at, t, states)
-            whole = at.constraint_matrix()
-            B = whole[:, system.rigid]
+            all_columns = at.constraint_matrix()
+            B = all_columns[:, system.rigid]
             if rows is None:
-                redundant = [r.row for r in find_redundant(system, whole, system.rigid, limit)]
+                redundant = [
+                    r.row for r in find_redundant(system, all_columns, system.rigid, limit)
+                ]
                 rows = np.setdiff1d(np.arange(len(B)), redundant)
                 _check_determined(at, B, len(rows), t)
-            sign = _orientation(without_units(system, whole)[0][rows][:, system.rigid])
+            scaled, _, _ = without_units(system, all_columns)
+            sign = _orientation(scaled[rows][:, system.rigid])
             first_sign = first_sign or sign
             if sign != first_sign or not sign:
                 before = f" or between t = {states[-1].time:g} s and this time" if states else ""

@@ -111,17 +111,17 @@ def linearize(
     """
     instance("system", system, System)
     system.check_state("state", state)
-    signals = Inputs(system, inputs), Outputs(outputs)
-    check_inputs(signals[0])
+    signals = checked, observed = Inputs(system, inputs), Outputs(outputs)
+    check_inputs(checked)
     count = integer("num_modes", num_modes, low=1)
     for body in system.bodies:
         if hasattr(body, "linearization"):  # a body on its mesh
             _check_mesh_body(body, axes)
             try:
-                return body.linearization(signals[0].system, state, count, *signals)  # type: ignore[no-any-return]
+                return body.linearization(checked.system, state, count, *signals)  # type: ignore[no-any-return]
             except SteadyError as error:
-                raise SteadyError(f"{error}{_note(signals[0])}") from error
-    at = Assembler(signals[0].system)
+                raise SteadyError(f"{error}{_note(checked)}") from error
+    at = Assembler(checked.system)
     bodies, fixed = Axes.of_bodies(system, state.q, state.v), Axes.common(system, np.zeros(3))
     choices = {"body": bodies, "global": fixed}
     if not isinstance(axes, str):
@@ -154,14 +154,14 @@ def linearize(
             axes=name,
             poles=poles,
             modes=modes / np.take_along_axis(modes, largest[None], axis=0),
-            inputs=signals[0].names,
-            outputs=signals[1].names,
+            inputs=checked.names,
+            outputs=observed.names,
             dominant=_dominant(system, motions.mass, motion),
         )
     raise SteadyError(
         f"the state at t = {state.time:g} s is neither an equilibrium nor part of a steady motion: "
         f"{'; '.join(reasons)}. Linearize about equilibrium(system), or a steady rotation"
-        f"{_note(signals[0])}"
+        f"{_note(checked)}"
     )
 
 
@@ -186,11 +186,11 @@ def _check_mesh_body(body: Any, axes: Any) -> None:
 
 def _dominant(system: System, mass: Array, motions: Complex) -> tuple[str, ...]:
     """Return the body with most of the kinetic energy of each motion (nv, p)."""
-    shares = [
+    energies = [
         np.einsum("ik,ij,jk->k", motions[s].conj(), mass[s, s], motions[s]).real
         for s in system.v_slices
     ]
-    return tuple(system.bodies[k].name for k in np.argmax(shares, axis=0))
+    return tuple(system.bodies[k].name for k in np.argmax(energies, axis=0))
 
 
 def _steady_coefficients(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array, float]:
@@ -280,8 +280,8 @@ def _balanced_coefficients(at: Assembler, t: float, axes: Axes) -> SmallMotions:
     if len(at.values) and np.abs(at.values).max() > _BALANCE * s.size:
         row = int(np.argmax(np.abs(at.values)))
         raise SteadyError(f"{s.constraint_name(row)} is off by {abs(at.values[row]):.3g}")
-    row, share = unbalanced(at, t)
-    if share > _BALANCE:
+    row, ratio = unbalanced(at, t)
+    if ratio > _BALANCE:
         raise SteadyError(
             f"{s.row_name(row)} is not in balance (residual {abs(at.rows[row]):.3g} N or N m)"
         )

@@ -48,7 +48,7 @@ class LoadResponse:
         self.weights, self.count = weights, inputs.shape[1]
 
     def response(self, frequencies: Array) -> tuple[Any, Any]:
-        """Return the responses to the loads (k, ns, nf) and to the products (k, ns, 6)."""
+        """Return the responses to loads (k, signals, loads) and products ω_iω_j (k, signals, 6)."""
         w = 2 * np.pi * np.asarray(frequencies)[:, None, None]
         m = self.free
         elastic = (
@@ -116,7 +116,7 @@ class LoadEquations:
         return float(REGULARIZATIONS[np.argmin(remains + 2 * noise * explained)])
 
     def solve(self, damp: float) -> tuple[Array, Array]:
-        """Return the scaled loads (nt, nf) and the weighted residuals of the signals (nt, ns).
+        """Return the scaled loads (nt, loads) and the weighted residuals (nt, signals).
 
         Args:
             damp: Regularization λ, in the units of the singular values of the responses.
@@ -135,20 +135,20 @@ class LoadEquations:
 def _shares(H: Any, b: Any, scale: float) -> tuple[Array, Array]:
     """Return the unexplained part and the explained number of signals for `REGULARIZATIONS`.
 
-    H are responses (k, ns, nf), and b signals (k, m, ns). The first result is the sum of the
-    squares that the loads do not explain, the second the sum of the fractions s²/(s² + λ²).
+    H are responses (k, signals, loads), and b signals (k, m, signals). The first result is the sum
+    of the squares that the loads do not explain, the second the sum of the fractions s²/(s² + λ²).
     """
     U, s, _ = np.linalg.svd(H, full_matrices=False)
     sizes = np.sum(np.abs(b @ U.conj()) ** 2, axis=1)
     outside = max(0.0, float(np.sum(np.abs(b) ** 2) - np.sum(sizes)))
     squares = (scale * REGULARIZATIONS[:, None, None]) ** 2
-    shares = 1 / (1 + squares / np.maximum(s**2, 1e-300))
-    remains = np.sum((1 - shares) ** 2 * sizes, axis=(1, 2)) + outside
-    return remains, np.asarray(shares.sum(axis=(1, 2)))
+    filter_factors = 1 / (1 + squares / np.maximum(s**2, 1e-300))
+    remains = np.sum((1 - filter_factors) ** 2 * sizes, axis=(1, 2)) + outside
+    return remains, np.asarray(filter_factors.sum(axis=(1, 2)))
 
 
 def _damped_inverse(H: Any, damp: float) -> Any:
-    """Return (HᴴH + λ²)⁻¹Hᴴ of matrices (..., ns, nf)."""
+    """Return (HᴴH + λ²)⁻¹Hᴴ of matrices (..., signals, loads)."""
     U, s, right = np.linalg.svd(H, full_matrices=False)
     gains = s / (s**2 + damp**2)
     return np.conj(np.swapaxes(right, -1, -2)) @ (

@@ -75,18 +75,18 @@ class IdentifiedLoads:
     Attributes:
         time: Times, shape (nt,), s.
         names: Names of the loads, such as `left fx`.
-        values: Loads, shape (nt, nf), N, N m, or amplitudes of distributed loads.
+        values: Loads, shape (nt, loads), N, N m, or amplitudes of distributed loads.
         sensors: Names of the signals.
         residuals: Root mean square of the part of each signal that the loads do not explain,
-            divided by the standard deviation of the noise, shape (ns,); about 1 or less if the
+            divided by the standard deviation of the noise, shape (signals,); about 1 or less if the
             model is right.
         singular_values: Singular values of the weighted equations, relative to the largest one, in
             descending order.
         rank: Number of singular values above the regularization, which is the number of
             combinations of loads that the signals determine.
-        resolution: Share of each load that appears in its estimate, shape (nf,): 1 if the signals
-            determine it, and 0 if they do not depend on it.
-        deviation: Standard deviation of each load due to the noise, shape (nf,).
+        resolution: Share of each load that appears in its estimate, shape (loads,): 1 if the
+            signals determine it, and 0 if they do not depend on it.
+        deviation: Standard deviation of each load due to the noise, shape (loads,).
         combinations: Combinations of loads that the signals do not determine, with moments divided
             by the size of the body, such as ``+0.71 left fx -0.71 right fx``.
         regularization: Regularization λ, relative to the largest singular value.
@@ -198,8 +198,8 @@ def identify_loads(
     model = LoadResponse(body, sensors, inputs * scales, 1 / deviations)
     if regularization is not None:
         number("regularization", regularization, low=1e-12, high=1.0)
-    static = model.response(np.zeros(1))[0][0].real
-    _, values, right = np.linalg.svd(static, full_matrices=False)
+    (static, *_), _ = model.response(np.zeros(1))  # to the loads, at one frequency
+    _, values, right = np.linalg.svd(static.real, full_matrices=False)
     if not values.max(initial=0.0) > 0:
         reject("loads", loads, "loads to which the signals respond")
     rate = (len(t) - 1) / (t[-1] - t[0])
@@ -259,7 +259,7 @@ def _sensor(body: ReducedBody, name: Any, signal: Any, count: int) -> LinearSens
 def _deviations(
     signals: Mapping[str, Any], sensors: list[LinearSensor], noise: Mapping[str, float] | None
 ) -> Array:
-    """Return the standard deviation of the noise of each gauge grid and accelerometer, (ns,)."""
+    """Return the standard deviation of the noise of each grid and accelerometer, (signals,)."""
     instance("noise", noise, (Mapping, type(None)))
     for name in noise or {}:
         if name not in signals:
@@ -292,18 +292,25 @@ def _warn_of_small_signal(name: str, size: float, value: float) -> None:
 
 
 def _loads(body: ReducedBody, loads: Any) -> tuple[tuple[str, ...], Array, Array]:
-    """Return names, inputs (6 + n, nf) and scales (nf,) of the unknown loads."""
-    points: Any = [i.point for i in body.interfaces] if body.skin is None else body.skin.points
+    """Return names, inputs (6 + n, loads) and scales (loads,) of the unknown loads."""
+    points: Any = (
+        [interface.point for interface in body.interfaces]
+        if body.skin is None
+        else body.skin.points
+    )
     size = float(np.linalg.norm(np.ptp(points, axis=0))) or 1.0
     columns: dict[str, tuple[Array, float]] = {}
-    for i in body.interfaces:
-        for force, row in zip(FORCES, interface_map(body, i.name), strict=True):
-            columns[f"{i.name} {force}"] = row, 1.0 if force.startswith("f") else size
+    for interface in body.interfaces:
+        for force, row in zip(FORCES, interface_map(body, interface.name), strict=True):
+            columns[f"{interface.name} {force}"] = row, 1.0 if force.startswith("f") else size
     for p in body.loads:
         scale = max(float(np.linalg.norm(p.force)), float(np.linalg.norm(p.moment)) / size)
         work = np.concatenate([p.force, p.moment, p.modes])
         columns[p.name] = work, 1 / scale if scale > 0 else 1.0
-    groups = {i.name: [f"{i.name} {force}" for force in FORCES] for i in body.interfaces}
+    groups = {
+        interface.name: [f"{interface.name} {force}" for force in FORCES]
+        for interface in body.interfaces
+    }
     requested = list(groups) if loads is None else name_list("loads", loads)
     names: list[str] = []
     for name in requested:
@@ -312,8 +319,8 @@ def _loads(body: ReducedBody, loads: Any) -> tuple[tuple[str, ...], Array, Array
         names += groups.get(name, [name])
     if not names or len(set(names)) < len(names):
         reject("loads", loads, "one or more different loads")
-    inputs = np.stack([columns[name][0] for name in names], axis=1)
-    return tuple(names), inputs, np.array([columns[name][1] for name in names])
+    rows, units = zip(*(columns[name] for name in names), strict=True)
+    return tuple(names), np.stack(rows, axis=1), np.array(units)
 
 
 def _combinations(names: tuple[str, ...], right: Array, filters: Array) -> tuple[str, ...]:

@@ -58,8 +58,8 @@ def mesh_equilibrium(at: Assembler, t: float, spin: Array, tolerance: float) -> 
         tolerance: Largest unbalanced force, relative to the forces on the same body.
 
     Raises:
-        EquilibriumError: A load step does not converge; `load` is the part of the load that was
-            reached. Or the forces change during the rotation.
+        EquilibriumError: A load step does not converge, or the forces change during the rotation.
+            The field `load` is the fraction of the load that was reached.
         InputError: A body has no steady rotation.
     """
     at.system.check_no_states("the equilibrium of a body on its mesh")
@@ -72,13 +72,13 @@ def mesh_equilibrium(at: Assembler, t: float, spin: Array, tolerance: float) -> 
             start = _unbalanced(at, t, nodes)
             done, step = 0.0, 1.0
             while done < 1.0:
-                before = at.q.copy(), at.lam.copy(), nodes.static_unknowns()
+                q, lam, unknowns = at.q.copy(), at.lam.copy(), nodes.static_unknowns()
                 target = min(1.0, done + step)
                 try:
                     _newton(at, t, nodes, np.sqrt(target) * spin, start, target, tolerance)
                 except (_Failure, SolverError, np.linalg.LinAlgError) as error:
-                    at.q[:], at.lam[:] = before[:2]
-                    nodes.return_to(before[2])
+                    at.q[:], at.lam[:] = q, lam
+                    nodes.return_to(unknowns)
                     step *= 0.5
                     if step < _SMALLEST:
                         raise EquilibriumError(

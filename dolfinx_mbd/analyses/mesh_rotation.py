@@ -92,8 +92,8 @@ def spin_of(system: System, state: State, positions: Array, velocities: Array) -
     at.q[:] = state.q
     set_rotation(at, spin)
     size = max(1.0, system.size, float(np.abs(positions).max()))
-    rest = velocities - np.cross(spin, positions)
-    error = max(np.abs(rest).max(), np.abs(state.v - at.v).max(initial=0.0))
+    differences = velocities - np.cross(spin, positions)
+    error = max(np.abs(differences).max(), np.abs(state.v - at.v).max(initial=0.0))
     if error > _MOVING * size * np.abs(spin).max():
         raise InputError(
             "modes of bodies on their mesh need a state at rest or in a steady rotation of the "
@@ -131,9 +131,11 @@ def rates_of_rotation(at: Assembler, spin: Array) -> tuple[Array, Array, Array]:
     n, W = at.system.num_velocities, skew(spin)
     carry, rate, twist = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
     for q, v in frame_slices(at.system):
-        move, turn = slice(v.start, v.start + 3), slice(v.start + 3, v.stop)
-        carry[move, move], rate[move, move], twist[move, move] = W, 2 * W, W @ W
-        carry[turn, turn] = rate[turn, turn] = skew(rotation_matrix(at.q[q][3:]).T @ spin)
+        translation, rotation = slice(v.start, v.start + 3), slice(v.start + 3, v.stop)
+        carry[translation, translation] = W
+        rate[translation, translation], twist[translation, translation] = 2 * W, W @ W
+        local = skew(rotation_matrix(at.q[q][3:]).T @ spin)  # ω̃ in the axes of the frame
+        carry[rotation, rotation] = rate[rotation, rotation] = local
     return carry, rate, twist
 
 
@@ -173,9 +175,9 @@ def check_rotation(at: Assembler, t: float, nodes: InternalUnknowns, spin: Array
     if not speed:
         return
     before, step = at.state(t), _ANGLE / speed
-    turn = np.asarray(_ANGLE * spin / speed, dtype=float)
+    rotation_vector = np.asarray(_ANGLE * spin / speed, dtype=float)
     unknowns = nodes.static_unknowns()
-    quaternion = exp_quaternion(turn)
+    quaternion = exp_quaternion(rotation_vector)
     R = rotation_matrix(quaternion)
     for q, _ in frame_slices(at.system):
         at.q[q] = np.r_[R @ at.q[q][:3], multiply_quaternions(quaternion, at.q[q][3:])]
@@ -190,14 +192,14 @@ def check_rotation(at: Assembler, t: float, nodes: InternalUnknowns, spin: Array
         at.lam[:] = scipy.linalg.lstsq(B.T, -at.rows, cond=_RANK)[0]
         at.residual(t + step)
         at.scale += np.abs(B).T @ np.abs(at.lam)
-    row, share = unbalanced(at, t + step)
+    row, ratio = unbalanced(at, t + step)
     name, force = at.system.row_name(row), abs(at.rows[row])
-    if not (nodal := _STEADY * nodes.error(_STEADY)) <= max(share, _STEADY):
-        name, share, force = "the nodes of a body", nodal, nodal
+    if not (nodal := _STEADY * nodes.error(_STEADY)) <= max(ratio, _STEADY):
+        name, ratio, force = "the nodes of a body", nodal, nodal
     at.put(before)
     nodes.return_to(unknowns)
     nodes.put(at)
-    if not share <= _STEADY:
+    if not ratio <= _STEADY:
         raise EquilibriumError(
             f"no steady rotation at t = {t:g} s: the forces change while the mechanism rotates; "
             f"after {_ANGLE:g} rad, {name} is left with {force:.3g} (N or N m) unbalanced. Gravity "

@@ -71,13 +71,13 @@ def orders_of_cycles(
     counts, rows, speeds = [], [], []
     for run in runs:
         theta = array("angle", angle(run), (len(run.time),))
-        turns = (theta - theta[0]) / (2 * np.pi)
-        count = round(float(turns[-1]))
-        if (np.diff(turns) <= 0).any() or abs(turns[-1] - count) > _TURNS or count < 1:
+        revolutions = (theta - theta[0]) / (2 * np.pi)
+        count = round(float(revolutions[-1]))
+        if (np.diff(revolutions) <= 0).any() or abs(revolutions[-1] - count) > _TURNS or count < 1:
             expected = "an angle that increases by whole revolutions in a cycle"
             reject("angle", float(theta[-1] - theta[0]), expected)
         counts.append(count)
-        rows.append(_mean_squares(turns, count, array("signal", signal(run))))
+        rows.append(_mean_squares(revolutions, count, array("signal", signal(run))))
         speeds.append(2 * np.pi * count / run.period)
     if len(set(counts)) > 1:
         reject("cycles", counts, "cycles with equal numbers of revolutions")

@@ -29,10 +29,10 @@ _GOLDEN = 0.3819660112501051  # part of a period after which a mechanism is comp
 def check_period(system: System, states: Sequence[State], period: float) -> None:
     """Raise an error if a driver or a load is different after a period."""
     times = [state.time for state in states[:: max(1, len(states) // _SAMPLES)]]
-    turns = {driver.name: _turns(driver, times, period) for driver in system.drivers}
-    wrong = {name: n for name, n in turns.items() if n is None or abs(n - round(n)) > _TURNS}
+    rotations = {driver.name: _turns(driver, times, period) for driver in system.drivers}
+    wrong = {name: n for name, n in rotations.items() if n is None or abs(n - round(n)) > _TURNS}
     if wrong:
-        _reject_drivers(turns, wrong, period)
+        _reject_drivers(rotations, wrong, period)
     later = _changed(system, states, period)
     if later is not None:
         raise InputError(
@@ -75,11 +75,12 @@ def check_turned(
     for state in states[:: max(1, len(states) // _SAMPLES)]:
         at.put(state)
         at.update_poses(state.time)
-        mass = at.inertia(state.time)[0]
+        mass, _ = at.inertia(state.time)
         at.put(rotors.back(state, -shift))
         at.residual(state.time + shift)
         values = np.maximum(values, np.abs(at.values))
-        change = np.abs(L.T @ at.inertia(state.time + shift)[0] @ L - mass)
+        later_mass, _ = at.inertia(state.time + shift)
+        change = np.abs(L.T @ later_mass @ L - mass)
         change /= np.sqrt(np.outer(np.diag(mass), np.diag(mass)))
         if name is None and change.max() > _FORCES:
             name = system.row_name(int(np.argmax(change.max(axis=1))))
@@ -98,18 +99,20 @@ def check_turned(
 
 def _turns(driver: Driver, times: Sequence[float], period: float) -> float | None:
     """Return the turns of a driver in a period (0 for a closed displacement); None if none."""
-    one, two = (np.array([driver.at(t + shift) for t in times]) for shift in (0.0, period))
-    moves = two[:, 0] - one[:, 0]
-    size = max(float(np.abs(one[:, 1]).max()), 1e-300)
-    if np.abs(two[:, 1] - one[:, 1]).max() > _TURNS * size:
+    (position, rate, _), (later, later_rate, _) = (
+        np.array([driver.at(t + shift) for t in times]).T for shift in (0.0, period)
+    )
+    moves = later - position
+    size = max(float(np.abs(rate).max()), 1e-300)
+    if np.abs(later_rate - rate).max() > _TURNS * size:
         return None
     if driver.along == "displacement":
-        return 0.0 if np.abs(moves).max() <= _TURNS * max(np.abs(one[:, 0]).max(), 1e-300) else None
+        return 0.0 if np.abs(moves).max() <= _TURNS * max(np.abs(position).max(), 1e-300) else None
     return float(moves[0] / (2 * np.pi))
 
 
 def _reject_drivers(
-    turns: dict[str, float | None], wrong: dict[str, float | None], period: float
+    rotations: dict[str, float | None], wrong: dict[str, float | None], period: float
 ) -> None:
     """Raise an error about drivers without the period; suggest a period if there is one."""
     texts = [
@@ -117,8 +120,8 @@ def _reject_drivers(
         for name, n in wrong.items()
     ]
     advice = "The period must be a whole number of turns of all drivers"
-    known = {name: abs(n) for name, n in turns.items() if n}
-    if len(known) == len(turns):
+    known = {name: abs(n) for name, n in rotations.items() if n}
+    if len(known) == len(rotations):
         ratios = [
             (a, b, Fraction(known[b] / known[a]).limit_denominator(_DENOMINATOR))
             for a, b in pairwise(known)
@@ -154,15 +157,15 @@ def _changed(
     Rotors are turned by their speeds.
     """
     at, rotors = Assembler(system), rotors or Rotors.none(system)
-    one = np.eye(system.num_velocities)
-    turn = rotors.matrix(-shift).T if rotors else one
+    identity = np.eye(system.num_velocities)
+    rotation = rotors.matrix(-shift).T if rotors else identity
     scale, before, after = 0.0, list[list[Array]](), list[list[Array]]()
     for state in states[:: max(1, len(states) // _SAMPLES)]:
         if rotors:  # reactions would turn with the axes in which they are resolved
             state = replace(state, lam=np.zeros_like(state.lam))
         for x, delay, parts, L in (
-            (state, 0.0, before, one),
-            (rotors.back(state, -shift), shift, after, turn),
+            (state, 0.0, before, identity),
+            (rotors.back(state, -shift), shift, after, rotation),
         ):
             at.put(x)
             at.residual(state.time + delay)
@@ -171,9 +174,9 @@ def _changed(
             scale = max(scale, float(at.scale.max(initial=0.0)))
     names = [load.name for load, _, _ in at.loads.wrenches(states[0].time)]
     for k in [*range(1, len(names) + 1), 0]:  # the names of loads are clearer than those of rows
-        one, two = (np.array([part[k] for part in parts]) for parts in (before, after))
-        change = np.abs(two - one).max(axis=0)
-        size = max(float(np.abs(one).max(initial=0.0)), _FORCES * scale) if k else scale
+        earlier, later = (np.array([part[k] for part in parts]) for parts in (before, after))
+        change = np.abs(later - earlier).max(axis=0)
+        size = max(float(np.abs(earlier).max(initial=0.0)), _FORCES * scale) if k else scale
         if change.max(initial=0.0) > _FORCES * max(size, 1e-300):
             return f"load {names[k - 1]!r}" if k else system.row_name(int(np.argmax(change)))
     return None

@@ -76,8 +76,9 @@ def periodic(
     each correction needs one simulated period. Unstable periodic motions are found as well.
 
     The result is the motion of the time integration with the step `dt`, as the last of many
-    simulated periods would be. The oil of mass-conserving films is closed as well; it is carried
-    from period to period, and the multipliers neglect that it depends on the motion.
+    simulated periods would be. In mass-conserving films, the oil at the end of the period is also
+    that at its start: it is taken over from each simulated period to the next one, instead of being
+    corrected by Newton's method. The multipliers neglect that the oil depends on the motion.
 
     Args:
         system: The mechanism.
@@ -196,31 +197,32 @@ class _Cycle:
 
     def _delay(self) -> float:
         """Return the time since the motion was nearest to its start, near the end of the period."""
-        M = self.stepper.assembler.inertia(self.states[-1].time)[0]
-        v, rest = self._rate()[0], difference(self.system, self.states[0], self.last)[0]
+        M, _ = self.stepper.assembler.inertia(self.states[-1].time)
+        v, *_ = self._rate()
+        error, *_ = difference(self.system, self.states[0], self.last)  # of q
         v[self.system.states] = 0.0
-        late = float(rest @ M @ v) / max(float(v @ M @ v), 1e-300)
+        late = float(error @ M @ v) / max(float(v @ M @ v), 1e-300)
         return late if abs(late) < _LATE * self.period else 0.0
 
     def close(self, closed: float, max_corrections: int) -> None:
         """Correct the start of the period until the state after it is equal."""
-        best, waits, idle = (self.error, self.place), 1, 0
+        best, place, waits, idle = self.error, self.place, 1, 0
         while True:
             self.map = PeriodMap(self.stepper, self.states, self.dt, self.rotors)
             if self.error <= closed:
                 return
-            best = min(best, (self.error, self.place))
+            best, place = min((best, place), (self.error, self.place))
             if self.corrections >= max_corrections:
                 break
             # corrections that do not help are far from the cycle: let disturbances decay first
             if self._correct():
-                idle = 0 if self.error < best[0] else idle + 1
+                idle = 0 if self.error < best else idle + 1
                 if idle < _IDLE:
                     continue
             idle = 0
             self.transient(waits)
             waits = min(2 * waits, _LONGEST)
-        raise PeriodicError(self._failure(*best), closure=best[0])
+        raise PeriodicError(self._failure(best, place), closure=best)
 
     def _failure(self, best: float, place: str) -> str:
         """Return the text of an error that says how near the iteration came."""
@@ -306,7 +308,7 @@ class _Cycle:
         if values[-1] > _FREE * min(max(1.0, float(values[0])), _GREAT):
             return
         motion = np.abs(self.map.start @ vectors[-1, : len(self.map.matrix)])
-        rates, moves = motion[1] * self.period / (2 * np.pi), motion[0]
+        moves, rates = motion[0], motion[1] * self.period / (2 * np.pi)
         row = int(np.argmax(np.maximum(rates, moves)))
         raise PeriodicError(
             f"the cycle is not unique: a Floquet multiplier is 1, because the motion of "

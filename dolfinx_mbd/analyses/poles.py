@@ -24,17 +24,18 @@ def grows(poles: Complex) -> bool:
     return bool((poles.real > GROWTH * np.abs(poles).max(initial=0.0)).any())
 
 
-def poles_of(M: Array, rate: Array, K: Array, states: int = 0) -> tuple[Complex, Complex]:
-    """Return the poles with Im λ ≥ 0 by increasing |λ|, and their eigenvectors (m, p).
+def poles_of(M: Array, C: Array, K: Array, num_states: int = 0) -> tuple[Complex, Complex]:
+    """Return the poles λ of M z̈ + C ż + K z = 0 with Im λ ≥ 0, and their eigenvectors z (m, p).
 
-    The last coordinates are the integrals of `states` states of loads. Nothing depends on them;
-    the eigenvectors contain the states instead.
+    The poles are sorted by |λ|. If loads have states, the last `num_states` entries of ż are these
+    states, and those of z are their integrals, on which nothing depends. The eigenvectors contain
+    the states instead of the integrals.
     """
-    m, free = len(M), len(M) - states
+    m, free = len(M), len(M) - num_states
     size = float(np.abs(K).max())
-    scale = max(np.sqrt(size), float(np.abs(rate).max()), 1e-300)
+    scale = max(np.sqrt(size), float(np.abs(C).max()), 1e-300)
     symmetric = np.abs(K - K.T).max() <= 1e-9 * size
-    if symmetric and not states and np.abs(rate).max() <= 1e-13 * scale:
+    if symmetric and not num_states and np.abs(C).max() <= 1e-13 * scale:
         squares, real = scipy.linalg.eigh(0.5 * (K + K.T), M)
         squares[np.abs(squares) <= _ZERO**2 * max(np.abs(squares).max(), 1e-300)] = 0.0
         roots = np.sqrt((-squares).astype(complex))  # iω, or the growth rate of an instability
@@ -43,22 +44,22 @@ def poles_of(M: Array, rate: Array, K: Array, states: int = 0) -> tuple[Complex,
         vectors = np.concatenate([real, real[:, twice]], axis=1).astype(complex)
     else:
         inverse, zero = np.linalg.inv(M), np.zeros((m, m))
-        A = np.block([[zero, scale * np.eye(m)], [-inverse @ K / scale, -inverse @ rate]])
+        A = np.block([[zero, scale * np.eye(m)], [-inverse @ K / scale, -inverse @ C]])
         unknowns = np.r_[:free, m : 2 * m]
-        values, whole = np.linalg.eig(A[np.ix_(unknowns, unknowns)])
+        values, state_vectors = np.linalg.eig(A[np.ix_(unknowns, unknowns)])
         values, statics = values.astype(complex), K.copy()
-        statics[:, free:] = rate[:, free:]
+        statics[:, free:] = C[:, free:]
         values[_zero_poles(values, inverse @ statics)] = 0.0
         upper = values.imag >= 0
-        whole[free + free :] *= scale
-        vectors = whole[np.r_[:free, free + free : free + m], :][:, upper].astype(complex)
+        state_vectors[free + free :] *= scale
+        vectors = state_vectors[np.r_[:free, free + free : free + m], :][:, upper].astype(complex)
         values = values[upper]
         zeros = np.flatnonzero(values == 0)
         if len(zeros):  # the eigenvectors of a double zero are equal
             unit = vectors[:, zeros] / np.maximum(np.linalg.norm(vectors[:, zeros], axis=0), 1e-300)
             _, R, pivots = scipy.linalg.qr(unit, mode="economic", pivoting=True)
-            same = zeros[pivots[int(np.sum(np.abs(np.diag(R)) > 1e-4)) :]]
-            values, vectors = np.delete(values, same), np.delete(vectors, same, axis=1)
+            repeated = zeros[pivots[int(np.sum(np.abs(np.diag(R)) > 1e-4)) :]]
+            values, vectors = np.delete(values, repeated), np.delete(vectors, repeated, axis=1)
     order = np.argsort(np.abs(values), kind="stable")
     return values[order], vectors[:, order]
 

@@ -28,6 +28,7 @@ from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.columns import ELASTIC, ETA
+from dolfinx_mbd.kernels.joints import ABOUT
 from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["Rotors"]
@@ -73,9 +74,9 @@ class Rotors:
         assert axes.rotors is not None
         for part, omega in zip(system.v_slices, axes.rotors, strict=True):
             if omega.any():
-                turn = slice(part.start + 3, part.start + 6)
-                rotors.spins[turn] = omega
-                rotors.rate[turn, turn] = np.cross(omega, np.eye(3)).T
+                rotations = slice(part.start + 3, part.start + 6)
+                rotors.spins[rotations] = omega
+                rotors.rate[rotations, rotations] = np.cross(omega, np.eye(3)).T
         for k, (_, rate) in axes.deform.items():
             elastic = slice(system.v_slices[k].start + 6, system.v_slices[k].stop)
             rotors.rate[elastic, elastic] = rate
@@ -116,7 +117,8 @@ class Rotors:
         at.v[:] = self.spins
         at.update_poses(state.time)
         at.frames.update_velocities()
-        at.angles[:] = state.angles - time * at.frames.axis_coordinates()[1][:, 0]
+        _, speeds, _ = at.frames.axis_coordinates()
+        at.angles[:] = state.angles - time * speeds[:, ABOUT]
         rates = {k: L @ state.memory[k] for k in ("algorithmic", "velocity") if k in state.memory}
         return replace(
             state,

@@ -147,7 +147,7 @@ def waterfall(
         [200. 200. 200.]
     """
     choice("axis", axis, ("frequency", "order"))
-    share = number("overlap", overlap, low=0.0, high=0.99)
+    fraction = number("overlap", overlap, low=0.0, high=0.99)
     t = increasing("time", time, least=8, unit="s")
     x = array("signal", signal)
     if x.ndim not in (1, 2) or len(x) != len(t):
@@ -156,18 +156,18 @@ def waterfall(
     if (np.diff(theta) <= 0).any():
         reject("angle", angle, "an angle that increases at each time (full turns included)")
     t, x = equally_spaced(t, x.reshape(len(t), -1), False)
-    turns = (theta - theta[0]) / (2 * np.pi)
+    revolutions = (theta - theta[0]) / (2 * np.pi)
     if axis == "frequency":
         position, rate = t - t[0], (len(t) - 1) / (t[-1] - t[0])
         highest = 0.5 * rate
         default = position[-1] / BLOCKS
     else:
-        steps = np.diff(turns)
+        steps = np.diff(revolutions)
         rate, highest = float(np.ceil(1 / steps.min())), 0.5 / float(steps.max())
-        memory("angle", angle, 8.0 * rate * turns[-1] * x.shape[1])
-        position = np.arange(int(turns[-1] * rate * (1 + 1e-12)) + 1) / rate
-        x = scipy.interpolate.CubicSpline(turns, x, axis=0)(position)
-        default = min(REVOLUTIONS, 0.5 * turns[-1])
+        memory("angle", angle, 8.0 * rate * revolutions[-1] * x.shape[1])
+        position = np.arange(int(revolutions[-1] * rate * (1 + 1e-12)) + 1) / rate
+        x = scipy.interpolate.CubicSpline(revolutions, x, axis=0)(position)
+        default = min(REVOLUTIONS, 0.5 * revolutions[-1])
     span = number("length", default if length is None else length, positive=True)
     count = round(span * rate)
     if not 8 <= count <= len(position):
@@ -180,7 +180,7 @@ def waterfall(
         fs=rate,
         window=weights,
         nperseg=count,
-        noverlap=min(int(share * count), count - 1),
+        noverlap=min(int(fraction * count), count - 1),
         detrend=False,
         scaling="spectrum",
         axis=0,
@@ -188,7 +188,7 @@ def waterfall(
     limit = highest if up_to is None else number("up_to", up_to, positive=True)
     visible = lines <= min(limit, highest) * (1 + 1e-9)
     quarter = 0.25 * count / rate
-    known, other = (t - t[0], theta) if axis == "frequency" else (turns, t - t[0])
+    known, other = (t - t[0], theta) if axis == "frequency" else (revolutions, t - t[0])
     first, middle, last = (np.interp(centres + k * quarter, known, other) for k in (-1, 0, 1))
     if axis == "frequency":
         middle, speed = centres, (last - first) / (2 * quarter)

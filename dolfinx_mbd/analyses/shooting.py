@@ -80,21 +80,22 @@ def return_to(at: Assembler, first: State, last: State, change: Array | None = N
     Full turns of joints are subtracted from their rotations. `change` (4, nv) is added to the
     state; its coordinates then satisfy the constraints.
     """
-    turns = 2 * np.pi * np.round((last.angles - first.angles) / (2 * np.pi))
-    state = replace(last, time=first.time, angles=last.angles - turns)
+    full_rotations = 2 * np.pi * np.round((last.angles - first.angles) / (2 * np.pi))
+    state = replace(last, time=first.time, angles=last.angles - full_rotations)
     if change is None:
         return state
     at.put(state)
-    at.move(state.q, change[0])
+    dq, dv, da, dw = change
+    at.move(state.q, dq)
     if at.system.num_constraints:
         restore_constraints(at, first.time)
     at.update_poses(first.time)
-    memory = {**state.memory, "algorithmic": _algorithmic(state) + change[3]}
+    memory = {**state.memory, "algorithmic": _algorithmic(state) + dw}
     return replace(
         state,
         q=at.q.copy(),
-        v=state.v + change[1],
-        a=state.a + change[2],
+        v=state.v + dv,
+        a=state.a + da,
         angles=at.frames.joint_rotations(),
         memory=memory,
     )
@@ -119,14 +120,14 @@ def closure(rotors: Rotors, states: Sequence[State], period: float) -> tuple[flo
     speeds = np.abs([state.v - rotors.spins for state in chosen]).max(axis=0)
     moves = np.maximum(moves, _WHIRL * period * np.abs(rotors.spins))
     speeds = np.maximum(speeds, _WHIRL * np.abs(rotors.spins))
-    rest = difference(system, first, chosen[-1])[:2]
+    ends = difference(system, first, chosen[-1])[:2]  # of q and v
     # of rotations and speeds of rotors about their axes, only the fraction _WHIRL counts
-    rest = np.abs(rest - (1 - _WHIRL) * rotors.about_axes(rest))
-    rest[0, system.states] = 0.0  # the integrals of the states of loads
+    displacements, velocities = ends = np.abs(ends - (1 - _WHIRL) * rotors.about_axes(ends))
+    displacements[system.states] = 0.0  # the integrals of the states of loads
     # the round-off of positions over a step is an error of velocities
     noise = _ROUND_OFF * (len(states) - 1) / period * np.array([max(system.size, 1e-3), 1.0, 0.0])
-    rest[1] = np.maximum(
-        rest[1] - np.where(groups < 3 * len(system.bodies), noise[groups % 3], 0), 0
+    velocities[:] = np.maximum(
+        velocities - np.where(groups < 3 * len(system.bodies), noise[groups % 3], 0), 0
     )
     errors = np.zeros(len(groups))
     floors = np.array([_FLOOR * max(system.size, 1.0), _FLOOR, _FLOOR * max(system.size, 1.0)])
@@ -136,12 +137,12 @@ def closure(rotors: Rotors, states: Sequence[State], period: float) -> tuple[flo
         kinds = np.arange(len(sizes)) % 3
         bodies = np.arange(len(sizes)) < 3 * len(system.bodies)
         for kind in range(3):
-            same = bodies & (kinds == kind)
+            of_kind = bodies & (kinds == kind)
             floor = floors[kind] * (2 * np.pi / period if k else 1.0)
-            least = max(_SMALL * float(sizes[same].max(initial=0.0)), floor)
-            sizes[same] = np.maximum(sizes[same], least)
+            least = max(_SMALL * float(sizes[of_kind].max(initial=0.0)), floor)
+            sizes[of_kind] = np.maximum(sizes[of_kind], least)
         sizes[~bodies] = np.maximum(sizes[~bodies], 1e-12)
-        errors = np.maximum(errors, rest[k] / sizes[groups])
+        errors = np.maximum(errors, ends[k] / sizes[groups])
     row = int(np.argmax(errors))
     return float(errors[row]), row
 
@@ -182,14 +183,14 @@ class _Coordinates:
         if basis.shape[1]:
             factor = np.linalg.cholesky(basis.T @ M[:count, :count] @ basis)
             basis = np.linalg.solve(factor, basis.T).T
-        whole = np.zeros((len(M), basis.shape[1]))
-        whole[:count] = basis
-        return cls(whole, whole.T @ M, s.states, scale)
+        rates = np.zeros((len(M), basis.shape[1]))
+        rates[:count] = basis
+        return cls(rates, rates.T @ M, s.states, scale)
 
     def of(self, increments: Array) -> Array:
         """Return c (2m + states, ...) of increments (4, nv, ...)."""
-        parts = [self.test @ increments[0], self.scale * (self.test @ increments[1])]
-        return np.concatenate([*parts, increments[1][self.states]])
+        q, v, *_ = increments
+        return np.concatenate([self.test @ q, self.scale * (self.test @ v), v[self.states]])
 
     def columns(self) -> Array:
         """Return increments (4, nv, 2m + states) of q and v alone, one for each coordinate."""

@@ -120,8 +120,8 @@ def simulate(
         total = (1 + simulator.steps.total / stride) * size
         if folder is None:
             distribution = Distribution(simulator.system)
-            share = len(distribution.columns) / max(1, distribution.width)
-            memory("dt", control, total * (share if requests is None else 1.0))
+            fraction = len(distribution.columns) / max(1, distribution.width)
+            memory("dt", control, total * (fraction if requests is None else 1.0))
         else:
             check_disk(folder, total)
     run = RecordedRun(simulator, stride, requests, folder)

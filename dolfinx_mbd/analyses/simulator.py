@@ -160,7 +160,7 @@ class Simulator(Run):
         state = self.state
         values = {k: entry.value(state) if entry else 0.0 for k, entry in entries.items()}
         if others.names:
-            numbers = others.of(self._present())[0]
+            (numbers,) = others.of(self._present())  # one time
             values |= zip(others.names, numbers.tolist(), strict=True)
         return values
 

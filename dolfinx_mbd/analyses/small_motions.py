@@ -176,14 +176,16 @@ def small_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
     derivatives = at.tangent(t)
     n = at.system.num_velocities
     P, W, D = np.eye(n), np.zeros((n, n)), np.zeros((n, n))
-    for k, move, turn, A in _frames(at.system, at.q):
+    for k, translations, rotations, A in _frames(at.system, at.q):
         Q = axes.turn[k]
         w = Q.T @ axes.spin[k]
-        P[move, move], P[turn, turn] = Q, A.T @ Q
-        W[move, move] = W[turn, turn] = D[move, move] = skew(w)
-        D[turn, turn] = skew(w - Q.T @ (A @ at.v[turn]))
+        P[translations, translations], P[rotations, rotations] = Q, A.T @ Q
+        W[translations, translations] = W[rotations, rotations] = D[translations, translations] = (
+            skew(w)
+        )
+        D[rotations, rotations] = skew(w - Q.T @ (A @ at.v[rotations]))
         if k in axes.deform:
-            elastic = slice(turn.stop, at.system.v_slices[k].stop)
+            elastic = slice(rotations.stop, at.system.v_slices[k].stop)
             P[elastic, elastic] = axes.deform[k].transform
             W[elastic, elastic] = D[elastic, elastic] = -axes.deform[k].rate
     M, C, K = (P.T @ X @ P for X in (derivatives.M, derivatives.C, derivatives.K))
@@ -232,38 +234,38 @@ def steady_rates(at: Assembler, axes: Axes) -> Array:
 def move_steadily(at: Assembler, axes: Axes, step: float) -> Axes:
     """Move the assembler along the steady motion for the time `step`; return the new axes."""
     s, later = at.system, Axes(axes.turn.copy(), axes.spin, axes.rotors)
-    turns = {k: scipy.linalg.expm(-step * rate) for k, (_, rate) in axes.deform.items()}
-    for k, move, turn, A in _frames(s, at.q):
+    mode_rotations = {k: scipy.linalg.expm(-step * rate) for k, (_, rate) in axes.deform.items()}
+    for k, translations, rotations, A in _frames(s, at.q):
         Q, W = axes.turn[k], axes.spin[k]
         rotation = exp_rotation(step * W)
         later.turn[k] = rotation @ Q
-        relative = Q.T @ (A @ at.v[turn] - W)
+        relative = Q.T @ (A @ at.v[rotations] - W)
         after = later.turn[k] @ exp_rotation(step * relative) @ Q.T @ A
         delta = np.zeros(s.bodies[k].num_velocities)
-        delta[ORIGIN] = step * (tangent(-step * W) @ at.v[move])
+        delta[ORIGIN] = step * (tangent(-step * W) @ at.v[translations])
         delta[OMEGA] = rotation_vector(A.T @ after)
-        speed = after.T @ (rotation @ (A @ at.v[turn]))
+        speed = after.T @ (rotation @ (A @ at.v[rotations]))
         q = at.q[s.q_slices[k]]
-        if k in turns:
+        if k in mode_rotations:
             E, rate = axes.deform[k]
-            later.deform[k] = ModeRotation(turns[k] @ E, rate)
-            delta[ELASTIC] = turns[k] @ q[ETA] - q[ETA]
-            elastic = slice(turn.stop, s.v_slices[k].stop)
-            at.v[elastic] = turns[k] @ at.v[elastic]
+            later.deform[k] = ModeRotation(mode_rotations[k] @ E, rate)
+            delta[ELASTIC] = mode_rotations[k] @ q[ETA] - q[ETA]
+            elastic = slice(rotations.stop, s.v_slices[k].stop)
+            at.v[elastic] = mode_rotations[k] @ at.v[elastic]
         s.bodies[k].increment(q.copy(), delta, q)
-        at.v[move] = rotation @ at.v[move]
-        at.v[turn] = speed
+        at.v[translations] = rotation @ at.v[translations]
+        at.v[rotations] = speed
     return later
 
 
 def set_steady_velocities(at: Assembler, axes: Axes) -> None:
     """Set the velocities of bodies that rotate about their axes while the axes rotate."""
     at.v[: len(at.v) - len(at.system.states)] = 0.0
-    for k, move, turn, A in _frames(at.system, at.q):
-        at.v[move] = np.cross(axes.spin[k], at.q[at.system.q_slices[k]][ORIGIN])
-        at.v[turn] = A.T @ axes.spin[k]
+    for k, translations, rotations, A in _frames(at.system, at.q):
+        at.v[translations] = np.cross(axes.spin[k], at.q[at.system.q_slices[k]][ORIGIN])
+        at.v[rotations] = A.T @ axes.spin[k]
         if axes.rotors is not None:
-            at.v[turn] += axes.rotors[k]
+            at.v[rotations] += axes.rotors[k]
     at.v[at.system.elastic] = elastic_rates(at, axes)[at.system.elastic]
 
 
@@ -282,7 +284,9 @@ def increment_between(system: System, q: Array, other: Array) -> Array:
     for body, part in zip(system.bodies, system.q_slices, strict=True):
         change = other[part] - q[part]
         if body.num_coordinates > body.num_velocities:
-            turn = rotation_matrix(q[part][QUATERNION]).T @ rotation_matrix(other[part][QUATERNION])
-            change = np.concatenate([change[ORIGIN], rotation_vector(turn), change[ETA]])
+            rotation = rotation_matrix(q[part][QUATERNION]).T @ rotation_matrix(
+                other[part][QUATERNION]
+            )
+            change = np.concatenate([change[ORIGIN], rotation_vector(rotation), change[ETA]])
         parts.append(change)
     return np.concatenate(parts)

@@ -237,7 +237,8 @@ class _Mass:
         at = Assembler(system)
         at.put(state)
         at.residual(state.time)
-        self._matrix = np.array(at.inertia(state.time)[0])
+        mass, _ = at.inertia(state.time)
+        self._matrix = np.array(mass)
         for body in self._bodies:  # its frames have no mass of their own
             part = system.v_slices[system.body_index(body.name)]
             self._matrix[part], self._matrix[:, part] = 0.0, 0.0

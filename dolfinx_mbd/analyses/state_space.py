@@ -66,23 +66,28 @@ def state_space(
     the free motions.
     """
     state, m, count = at.state(t), basis.shape[1], len(inputs.names)
+    # The coordinates y resolve motions in axes that rotate with the bodies. For a small y,
+    # δq = P y, δv = P (ẏ + W y) and δa = P (ÿ + (W + D) ẏ + D W y)
     P, W, D = motions.resolve, motions.carry, motions.twist
-    force, through = input_slopes(at, state, inputs, outputs)
+    force, feedthrough = input_slopes(at, state, inputs, outputs)
     force = P.T @ force
     M, C, K = motions.reduced(basis)
+    # Rows are derivatives with respect to the states z and ż and the inputs u
     z, dz, u = np.split(np.eye(2 * m + count), [m, 2 * m])
     ddz = np.linalg.solve(M, basis.T @ force @ u - C @ dz - K @ z)
     y, dy, ddy = basis @ z, basis @ dz, basis @ ddz
-    rest = force @ u - motions.mass @ ddy - motions.rate @ dy - motions.stiffness @ y
-    lam = np.linalg.lstsq(motions.constraints.T, rest, rcond=RANK_TOLERANCE)[0]
-    change = [P @ y, P @ (dy + W @ y), P @ (ddy + (W + D) @ dy + D @ W @ y), lam]
+    unbalanced = force @ u - motions.mass @ ddy - motions.rate @ dy - motions.stiffness @ y
+    lam = np.linalg.lstsq(motions.constraints.T, unbalanced, rcond=RANK_TOLERANCE)[0]
+    changes = [P @ y, P @ (dy + W @ y), P @ (ddy + (W + D) @ dy + D @ W @ y), lam]
     slopes = _output_slopes(at, state, outputs)
-    Y = sum((one @ two for one, two in zip(slopes, change, strict=True)), through @ u)
-    X = np.concatenate([dz, ddz])
+    outputs_by_zu = sum(
+        (slope @ change for slope, change in zip(slopes, changes, strict=True)), feedthrough @ u
+    )
+    rates_by_zu = np.concatenate([dz, ddz])
     free = m - len(motions.states)  # nothing depends on the integrals of the states of loads
     states, values = np.r_[:free, m : 2 * m], np.arange(2 * m, 2 * m + count)
-    A, B = X[np.ix_(states, states)], X[np.ix_(states, values)]
-    return A, B, Y[:, states], Y[:, values]
+    A, B = rates_by_zu[np.ix_(states, states)], rates_by_zu[np.ix_(states, values)]
+    return A, B, outputs_by_zu[:, states], outputs_by_zu[:, values]
 
 
 def input_slopes(
@@ -95,7 +100,7 @@ def input_slopes(
     def evaluate(change: Array) -> Array:
         inputs.put([*map(float, values + change)])
         at.residual(state.time)
-        direct = outputs.of(Solution(at.system, [state]))[0]
+        (direct,) = outputs.of(Solution(at.system, [state]))  # one time
         return np.concatenate([-at.rows, direct])
 
     columns = np.zeros((at.system.num_velocities + len(outputs.names), len(values)))
@@ -104,8 +109,8 @@ def input_slopes(
         columns[:, k] = _slope(evaluate, _INPUT_STEP * (abs(value) or 1.0), unit)
     inputs.put([*map(float, values)])
     at.residual(state.time)
-    force, through = np.split(columns, [at.system.num_velocities])
-    return force, through
+    force, feedthrough = np.split(columns, [at.system.num_velocities])
+    return force, feedthrough
 
 
 def _slope(function: Callable[[Array], Array], step: float, unit: Array) -> Array:

@@ -40,12 +40,12 @@ def unbalanced(at: Assembler, t: float) -> tuple[int, float]:
     np.maximum.at(sizes, groups, scale)
     bodies = slice(3 * len(s.bodies))
     noise[bodies][1::3] = _ROUND_OFF * largest_coordinate(at) * sizes[bodies][0::3]
-    rest = np.maximum(np.abs(np.nan_to_num(at.rows, nan=np.inf)) - noise[groups], 0.0)
-    share = rest / sizes[groups]
-    if share.max(initial=0.0) > _SMALL:
-        share = np.maximum(rest - _spring_noise(at, t, groups), 0.0) / sizes[groups]
-    row = int(np.argmax(share))
-    return row, float(share[row])
+    forces = np.maximum(np.abs(np.nan_to_num(at.rows, nan=np.inf)) - noise[groups], 0.0)
+    ratios = forces / sizes[groups]
+    if ratios.max(initial=0.0) > _SMALL:
+        ratios = np.maximum(forces - _spring_noise(at, t, groups), 0.0) / sizes[groups]
+    row = int(np.argmax(ratios))
+    return row, float(ratios[row])
 
 
 def _state_scale(at: Assembler, t: float, groups: NDArray[np.int64]) -> Array:
@@ -69,6 +69,7 @@ def _spring_noise(at: Assembler, t: float, groups: NDArray[np.int64]) -> Array:
 
 def constraint_speed(at: Assembler, t: float) -> tuple[int, float]:
     """Return the index of the constraint with the largest rate, and this rate, m/s or rad/s."""
-    rates = at.constraint_matrix() @ at.v + at.constraint_rates(t)[0]
+    explicit, _ = at.constraint_rates(t)
+    rates = at.constraint_matrix() @ at.v + explicit
     row = int(np.argmax(np.abs(rates)))
     return row, float(np.abs(rates[row]))

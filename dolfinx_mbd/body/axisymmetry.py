@@ -99,10 +99,10 @@ def axisymmetric(body: ReducedBody, axis: ArrayLike, *, tolerance: float = 0.02)
     generator = np.real(-1j * (vectors * numbers) @ vectors.conj().T)
     deviation = _check_deviations(body, n, tolerance, basis, generator, body.damping)
     count = 2 * int(np.abs(numbers).max(initial=1.0)) + _ANGLES
-    whole = basis @ generator @ basis.T @ body.mass
+    generator_on_modes = basis @ generator @ basis.T @ body.mass
     angles = 2 * np.pi * np.arange(count) / count
-    return _average(body, n, [(_rotation(n, a), scipy.linalg.expm(a * whole)) for a in angles],
-                    deviation, tolerance)  # fmt: skip
+    rotations = [(_rotation(n, a), scipy.linalg.expm(a * generator_on_modes)) for a in angles]
+    return _average(body, n, rotations, deviation, tolerance)
 
 
 def _skew(n: Array) -> Array:
@@ -140,7 +140,7 @@ def _conditions(
     They are divided by their sizes, and at least by those that the unit mass of the modes suggests.
     """
     N = _skew(n)
-    moves, turns = (part @ basis for part in _frame_motions(body, n, tolerance))
+    translations, rotations = (part @ basis for part in _frame_motions(body, n, tolerance))
     first = body.first_moments[1:].T @ basis
     second = np.einsum("lab,lk->abk", body.second_moments[0, 1:], basis)
     rotated = np.einsum("ac,cbk->abk", N, second) + np.einsum("bc,ack->abk", N, second)
@@ -148,8 +148,8 @@ def _conditions(
     arrays = {
         "first moments": (first, N @ first, mass),
         "second moments": (second, rotated, inertia),
-        "displacements of the frames": (moves, N @ moves, 1 / mass),
-        "rotations of the frames": (turns, N @ turns, 1 / inertia),
+        "displacements of the frames": (translations, N @ translations, 1 / mass),
+        "rotations of the frames": (rotations, N @ rotations, 1 / inertia),
     }
     sizes = {key: max(float(np.linalg.norm(A)), least) for key, (A, _, least) in arrays.items()}
     return {key: (A / sizes[key], NA / sizes[key]) for key, (A, NA, _) in arrays.items()}
@@ -173,8 +173,8 @@ def _modal_generator(body: ReducedBody, n: Array, tolerance: float) -> tuple[Arr
     values, basis = scipy.linalg.eigh(body.stiffness, body.mass)
     floor = 1e-9 * float(values[-1])
     roots = np.sqrt(np.maximum(values, floor))
-    near = np.abs(roots[:, None] - roots) <= tolerance * np.minimum(roots[:, None], roots)
-    pairs = [(i, j) for i in range(count) for j in range(i + 1, count) if near[i, j]]
+    equal = np.abs(roots[:, None] - roots) <= tolerance * np.minimum(roots[:, None], roots)
+    pairs = [(i, j) for i in range(count) for j in range(i + 1, count) if equal[i, j]]
     generator = np.zeros((count, count))
     if not pairs:
         return basis, generator

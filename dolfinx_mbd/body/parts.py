@@ -313,9 +313,10 @@ class Skin:
     """The triangulated surface of a body, for pictures and for points on the surface.
 
     Attributes:
-        points: Positions of the nodes, shape (ns, 3), m.
+        points: Positions of the nodes, shape (nodes, 3), m.
         triangles: Indices into `points`, shape (nt, 3).
-        modes: Displacement of the nodes per unit of each elastic coordinate, shape (n, ns, 3), m.
+        modes: Displacement of the nodes per unit of each elastic coordinate, shape (n, nodes, 3),
+            m.
 
     Example:
         >>> skin = mbd.body.Skin(np.eye(3), [[0, 1, 2]], np.zeros((2, 3, 3)))

@@ -156,12 +156,12 @@ def warn_of_stretch(energies: Iterable[tuple[ReducedBody, tuple[float, float, fl
     for body, (missing, modal, kinetic) in energies:
         if missing > NEGLIGIBLE_STRETCH * kinetic:
             worst = max(worst, (missing / (missing + modal), body), key=lambda pair: pair[0])
-    share, inaccurate = worst
-    if inaccurate is not None and share > STRETCH_LIMIT:
+    fraction, inaccurate = worst
+    if inaccurate is not None and fraction > STRETCH_LIMIT:
         text = (
             f"the {inaccurate.num_modes} modes of body {inaccurate.name!r} leave out "
-            f"{100 * share:.3g} % of the strain energy of its deformation: its rotation does not "
-            "lengthen it as much as it should. Use more modes, until one of them is axial, or give "
-            "the load in `loads` with load_modes=True; body.summary() lists all such unit loads"
+            f"{100 * fraction:.3g} % of the strain energy of its deformation: its rotation does "
+            "not lengthen it as much as it should. Use more modes, until one of them is axial, or "
+            "give the load in `loads` with load_modes=True; body.summary() lists such unit loads"
         )
-        warn(AccuracyWarning(text, quantity="missing stretch", value=share, limit=STRETCH_LIMIT))
+        warn(AccuracyWarning(text, quantity="missing stretch", value=fraction, limit=STRETCH_LIMIT))

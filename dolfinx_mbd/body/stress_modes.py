@@ -32,8 +32,8 @@ class PointEnvelope(NamedTuple):
     """Extreme values over time at points.
 
     Attributes:
-        value: Extreme value at each point, shape (np,), in the unit of the quantity.
-        time: Time at which each value is first reached, shape (np,), s.
+        value: Extreme value at each point, shape (points,), in the unit of the quantity.
+        time: Time at which each value is first reached, shape (points,), s.
     """
 
     value: Array
@@ -95,9 +95,9 @@ class _Instants(NamedTuple):
 
 
 def values_over_time(modes: Array, eta: Array, definition: Quantity) -> Array:
-    """Return the values of a quantity at all points and instants, shape (nt, np, *shape).
+    """Return the values of a quantity at all points and instants, shape (nt, points, *shape).
 
-    `modes` are the ingredients of the quantity per elastic coordinate, (ingredients, np, n).
+    `modes` are the ingredients of the quantity per elastic coordinate, (ingredients, points, n).
     """
     rows = np.asarray(np.tensordot(definition.matrix, modes @ eta.T, axes=1), dtype=np.float64)
     return np.moveaxis(definition.evaluate(rows), 1, 0)
@@ -108,8 +108,8 @@ def envelope_over_time(
 ) -> tuple[Array, NDArray[np.int64]]:
     """Return the extreme value of a scalar quantity at each point, and the index of its instant.
 
-    `modes` are arrays of ingredients per elastic coordinate, (ingredients, np, n), to be stacked;
-    `eta` has the shape (nt, n).
+    `modes` are arrays of ingredients per elastic coordinate, (ingredients, points, n), to be
+    stacked; `eta` has the shape (nt, n).
     """
     if definition.shape:
         scalars = ", ".join(repr(q.name) for q in QUANTITIES.values() if not q.shape)
@@ -139,7 +139,7 @@ def envelope_over_time(
 
 
 def _signed_values(rows: Array, definition: Quantity, sign: float, top: Array) -> Array:
-    """Return sign · values (np, nt) of rows (rows, np, nt); −∞ if they cannot exceed `top`."""
+    """Return sign · values (points, nt) of `rows` (·, points, nt); −∞ if not above `top`."""
     if definition.bound is None or definition.combine is None:
         values = rows[0] if definition.combine is None else definition.combine(rows)
         return values if sign > 0 else -values
@@ -158,9 +158,9 @@ class StressModes:
     """Stress per unit of each elastic coordinate at points of a body.
 
     Attributes:
-        points: Positions of the points, shape (np, 3), m.
-        stress: Components xx, yy, zz, xy, yz, zx in body axes, shape (6, np, n), Pa. At a node of a
-            mesh this is the average over the cells around the node.
+        points: Positions of the points, shape (points, 3), m.
+        stress: Components xx, yy, zz, xy, yz, zx in body axes, shape (6, points, n), Pa. At a node
+            of a mesh this is the average over the cells around the node.
         cells: The same components in single cells at the surface, without averages, shape (6, nc,
             n), Pa, in single precision; or None if they are unknown.
 
@@ -189,7 +189,7 @@ class StressModes:
     def values(
         self, name: str, history: Any, *, times: ArrayLike | None = None, stride: int = 1
     ) -> Array:
-        """Return a quantity at all points and some instants, shape (nt, np, *shape of one value).
+        """Return a quantity at all points and some instants, shape (nt, points, *value shape).
 
         Args:
             name: A quantity of stress, such as `von Mises` or `stress xx`.

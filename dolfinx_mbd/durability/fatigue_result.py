@@ -105,14 +105,15 @@ class FatigueResult:
     `Recovery`, they have one entry for each point of this rank.
 
     Attributes:
-        points: Positions, shape (np, 3), m.
-        damage: Damage per second, shape (np,); failure is expected at a damage of 1.
-        cycles: Number of cycles per second on the worst plane, shape (np,). Cycles smaller than a
-            tenth of the largest range are not counted here; the damage includes them.
-        range: Range of the most damaging cycle, shape (np,), Pa.
-        mean: Mean of this cycle, shape (np,), Pa.
-        normal: Normal of the worst plane, shape (np, 3); zeros without damage or without planes.
-        direction: Direction of the shear stress in this plane, shape (np, 3); zeros for other
+        points: Positions, shape (points, 3), m.
+        damage: Damage per second, shape (points,); failure is expected at a damage of 1.
+        cycles: Number of cycles per second on the worst plane, shape (points,). Cycles smaller than
+            a tenth of the largest range are not counted here; the damage includes them.
+        range: Range of the most damaging cycle, shape (points,), Pa.
+        mean: Mean of this cycle, shape (points,), Pa.
+        normal: Normal of the worst plane, shape (points, 3); zeros without damage or without
+            planes.
+        direction: Direction of the shear stress in this plane, shape (points, 3); zeros for other
             criteria.
         criterion: Name of the criterion.
         material: Fatigue data.
@@ -146,23 +147,23 @@ class FatigueResult:
 
     @property
     def life(self) -> Array:
-        """Life, shape (np,), s; infinite without damage."""
+        """Life, shape (points,), s; infinite without damage."""
         with np.errstate(divide="ignore"):
             return np.asarray(1.0 / self.damage, dtype=float)
 
     @property
     def hours(self) -> Array:
-        """Life, shape (np,), h; infinite without damage."""
+        """Life, shape (points,), h; infinite without damage."""
         return np.asarray(self.life / HOUR, dtype=np.float64)
 
     @property
     def life_cycles(self) -> Array:
-        """Number of cycles until failure, shape (np,); infinite without damage. See `cycles`."""
+        """Number of cycles until failure, (points,); infinite without damage. See `cycles`."""
         cycles = np.where(self.damage > 0.0, self.cycles, 1.0)
         return np.asarray(np.where(self.damage > 0.0, self.life * cycles, np.inf), dtype=float)
 
     def equivalent_stress(self, frequency: float = 1.0) -> Array:
-        """Return the damage-equivalent amplitudes of fully reversed stress, shape (np,), Pa.
+        """Return the damage-equivalent amplitudes of fully reversed stress, shape (points,), Pa.
 
         They are zero without damage.
 

@@ -130,20 +130,26 @@ def inertia_relief(
 
 
 def _rows(argument: str, values: Any, valid: list[str], columns: int | None) -> dict[str, Array]:
-    """Return the values of each name with one row for each load case."""
+    """Return the values of each name with one row for each load case.
+
+    A row has some columns, or is a number if `columns` is None.
+    """
     instance(argument, values, Mapping)
     rows = {}
     for name, value in values.items():
         if name not in valid:
             names = ", ".join(map(repr, valid)) or "this body has none"
             reject(argument, name, f"names that the body has ({names})")
-        label, numbers = f"{argument}[{name!r}]", array(f"{argument}[{name!r}]", value)
-        numbers = np.atleast_1d(numbers) if columns is None else np.atleast_2d(numbers)
-        if numbers.ndim != (1 if columns is None else 2) or (columns or 0) != (
-            0 if columns is None else numbers.shape[1]
-        ):
-            shape = "a number, or shape (nc,)" if columns is None else "6 numbers, or shape (nc, 6)"
-            reject(label, value, shape)
+        label = f"{argument}[{name!r}]"
+        numbers = array(label, value)
+        if columns is None:
+            numbers = np.atleast_1d(numbers)
+            if numbers.ndim != 1:
+                reject(label, value, "a number, or shape (nc,)")
+        else:
+            numbers = np.atleast_2d(numbers)
+            if numbers.ndim != 2 or numbers.shape[1] != columns:
+                reject(label, value, f"{columns} numbers, or shape (nc, {columns})")
         if not len(numbers):
             reject(label, value, "one or more load cases")
         rows[name] = numbers
@@ -193,11 +199,11 @@ def _warn_of_missing_energy(body: ReducedBody, wrenches: Mapping[str, Array], et
     missing = 0.5 * np.min(bounds, axis=0) ** 2
     modal = 0.5 * np.einsum("ti,ij,tj->t", eta, body.stiffness, eta)
     total = missing + modal
-    share = float((missing / np.where(total > 0, total, 1.0)).max())
-    if share > MISSING_ENERGY:
+    fraction = float((missing / np.where(total > 0, total, 1.0)).max())
+    if fraction > MISSING_ENERGY:
         text = (
-            f"the modes of body {body.name!r} leave out up to {100 * share:.3g} % of the strain "
+            f"the modes of body {body.name!r} leave out up to {100 * fraction:.3g} % of the strain "
             "energy of a load case: use more modes, or a reduction with static_correction=True"
         )
         limit = MISSING_ENERGY
-        warn(AccuracyWarning(text, quantity="missing strain energy", value=share, limit=limit))
+        warn(AccuracyWarning(text, quantity="missing strain energy", value=fraction, limit=limit))

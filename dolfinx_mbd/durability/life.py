@@ -214,7 +214,7 @@ def _histories(source: Any, runs: Any) -> tuple[Array, NDArray[np.int64], Array]
 
 
 def _distribute_points(task: _Task, stress: StressModes, comm: Any) -> Array:
-    """Return the results (np, 10) at all points; each rank computes a part of them."""
+    """Return the results (points, 10) at all points; each rank computes a part of them."""
     size, rank = (1, 0) if comm is None else (comm.size, comm.rank)
     bounds = np.linspace(0, len(stress.points), size + 1).astype(int)
     part = slice(bounds[rank], bounds[rank + 1])
@@ -244,13 +244,13 @@ def _checked_damage(task: _Task, modes: Array, points: Array, comm: Any) -> Arra
 def _mean_message(task: _Task, mean: float, point: Array) -> str:
     """Return the message for a mean that reaches the tensile strength at a point."""
     at = ", ".join(f"{1e3 * x:.4g}" for x in point)
-    what, cause = "the mean stress of a cycle", "the part breaks statically"
+    quantity, cause = "the mean stress of a cycle", "the part breaks statically"
     cure = "see mbd.strength"
     if task.criterion == "shear":  # the part need not break: the mean is twice the normal stress
-        what, cause = "twice the mean normal stress of a cycle", "the correction does not hold"
+        quantity, cause = "twice the mean normal stress of a cycle", "the correction does not hold"
         cure = "use 'Smith-Watson-Topper' or 'FKM', or another criterion"
     return (
-        f"{what}, {1e-6 * mean:.4g} MPa at ({at}) mm, reaches the tensile strength, "
+        f"{quantity}, {1e-6 * mean:.4g} MPa at ({at}) mm, reaches the tensile strength, "
         f"{1e-6 * task.law[STRENGTH]:.4g} MPa: {cause}, or the point is a singularity of the model "
         f"({cure})"
     )
@@ -284,7 +284,7 @@ def _warn_of_strength(task: _Task, modes: Array, points: Array, comm: Any) -> No
 
 
 def point_damage(task: _Task, modes: Array) -> Array:
-    """Return the results (np, 10) at points with stress modes (6, np, n), Pa.
+    """Return the results (points, 10) at points with stress modes (6, points, n), Pa.
 
     Points are left out if an upper bound of their stress does no damage.
     """
@@ -320,7 +320,7 @@ def half_sphere(count: int) -> tuple[Array, Array]:
 
 
 def _signed_stress(stress: Array, criterion: Criterion) -> Array:
-    """Return the signed scalar stress (np, nt) of components (6, np, nt)."""
+    """Return the signed scalar stress (points, nt) of components (6, points, nt)."""
     first, _, third = principal_values(stress)
     largest = np.where(first >= -third, first, third)
     if criterion == "principal":
@@ -332,7 +332,7 @@ def _signed_stress(stress: Array, criterion: Criterion) -> Array:
 
 
 def _damage_bounds(task: _Task, modes: Array) -> Array:
-    """Return bounds (np,) of the damage of a cycle at each point; NaN if the mean may be too large.
+    """Return bounds (points,) of the damage of a cycle; NaN if the mean may be too large.
 
     The norm of the stress is at most Σ|S_k| max|η_k|, and its range at most Σ|S_k| range η_k.
     """

@@ -159,10 +159,10 @@ class _Stresses(NamedTuple):
 
     body: ReducedBody | None  # None for a mesh body
     interfaces: Iterable[Any]
-    points: Array  # (np, 3), m
-    stress: Array  # (np,), Pa
-    time: Array  # (np,), s
-    group: NDArray[np.int64]  # index of the material, (np,)
+    points: Array  # (points, 3), m
+    stress: Array  # (points,), Pa
+    time: Array  # (points,), s
+    group: NDArray[np.int64]  # index of the material, (points,)
     materials: Mapping[str, AnyMaterial | None]
     size: float  # of the body, m
     comm: Any = None  # None without a mesh

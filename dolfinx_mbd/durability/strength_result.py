@@ -64,11 +64,11 @@ class Strength:
     Attributes:
         criterion: Name of the criterion.
         limits: Strength of each material, Pa.
-        points: Positions, shape (np, 3), m.
-        stress: Greatest equivalent stress over time, shape (np,), Pa; negative values are possible
-            for a criterion of principal stress.
-        time: Times of these stresses, shape (np,), s, or the numbers of the load cases.
-        utilization: Stress / strength, shape (np,); zero if the stress is negative.
+        points: Positions, shape (points, 3), m.
+        stress: Greatest equivalent stress over time, shape (points,), Pa; negative values are
+            possible for a criterion of principal stress.
+        time: Times of these stresses, shape (points,), s, or the numbers of the load cases.
+        utilization: Stress / strength, shape (points,); zero if the stress is negative.
         places: The weakest places of all materials in ascending order of their safety factors,
             equal on all ranks.
 
@@ -96,7 +96,7 @@ class Strength:
 
     @property
     def factor(self) -> Array:
-        """Safety factor at each point, shape (np,); infinite without stress."""
+        """Safety factor at each point, shape (points,); infinite without stress."""
         with np.errstate(divide="ignore"):
             return np.asarray(1.0 / self.utilization, dtype=float)
 

@@ -23,7 +23,7 @@ def write_surface(
     values: Mapping[str, Array],
     vectors: Mapping[str, Array] | None = None,
 ) -> Path:
-    """Write values (np,) and vectors (np, 3) on the skin of a body as VTK, and return the path.
+    """Write values (points,) and vectors (points, 3) on the skin of a body as VTK; return the path.
 
     Args:
         path: Path of the file.

@@ -52,7 +52,7 @@ def _carried(system: System, at: Assembler, carried: list[Redundancy], limit: fl
     """Return lines about constraints that only the deformation of bodies can satisfy."""
     if not carried:
         return []
-    B = without_units(system, at.constraint_matrix())[0]
+    B, _, _ = without_units(system, at.constraint_matrix())
     left, sizes, _ = np.linalg.svd(B[:, system.rigid])
     rank = int(np.sum(sizes > limit * sizes.max(initial=0.0)))
     parts = left[:, rank:].T @ B  # of the combinations of constraints without rigid motions

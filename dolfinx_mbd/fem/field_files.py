@@ -91,7 +91,7 @@ def field_file(
     path = file_path("path", path, SUFFIXES)
     size = size_on_disk(functions, frames, path.suffix.lower())
     part = on_rank_zero(comm, lambda: _new_part(path, size))
-    whole = part / f"fields{path.suffix.lower()}"
+    written = part / f"fields{path.suffix.lower()}"
     if size > LARGE:
         text = f"'{path}' takes {size / 1e9:.2g} GB: {frames} times with {len(functions)} fields"
         warn(FileWarning(text, quantity="size on disk", value=size, limit=LARGE))
@@ -105,9 +105,9 @@ def field_file(
 
     try:
         if vtx:  # with the mesh at each time, for versions of ParaView before 5.12
-            writers.append(VTXWriter(comm, str(whole), list(functions)))
+            writers.append(VTXWriter(comm, str(written), list(functions)))
         else:
-            writers.append(VTKFile(comm, str(whole), "w"))
+            writers.append(VTKFile(comm, str(written), "w"))
         yield write
         writers[0].close()
         writers.clear()  # VTKFile writes again when it is deleted
@@ -118,7 +118,7 @@ def field_file(
         raise
     comm.Barrier()
     renumbered = _has_renumbered_cells(functions[0].function_space)
-    on_rank_zero(comm, lambda: _move_to_path(whole, path, renumbered))
+    on_rank_zero(comm, lambda: _move_to_path(written, path, renumbered))
 
 
 def size_on_disk(functions: Sequence[fem.Function], frames: int, suffix: str) -> float:

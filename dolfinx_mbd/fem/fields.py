@@ -58,7 +58,7 @@ def material_points(
 def locate(
     mesh: Mesh, points: Mapping[str, ArrayLike], tolerance: float = POINT_TOLERANCE
 ) -> tuple[Array, NDArray[np.int32], NDArray[np.int64]]:
-    """Return positions of points (np, 3), their local cells, and the points of this rank.
+    """Return positions of points (points, 3), their local cells, and the points of this rank.
 
     A point has three coordinates; in the plane it has two, or z = 0. Each point belongs to one
     rank; the cell is −1 if no owned cell contains the point. If a point is farther from the mesh

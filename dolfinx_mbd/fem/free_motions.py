@@ -81,16 +81,17 @@ def is_supported(problem: ElasticProblem) -> bool:
 
     Raise an error if parts of the body can move relative to each other without resistance.
     """
-    number, rigid = free_motions(problem, np.zeros(0, dtype=np.int32)).shape[1], problem.num_rigid
-    if number > rigid:
+    motions = free_motions(problem, np.zeros(0, dtype=np.int32))
+    count, num_rigid = motions.shape[1], problem.num_rigid
+    if count > num_rigid:
         raise MeshError(
-            f"the body has {number} motions without stiffness instead of {rigid}: parts are hinged "
-            "(they share only vertices or edges of cells) or not connected; let them share facets, "
-            "or reduce each as a separate body",
+            f"the body has {count} motions without stiffness instead of {num_rigid}: parts are "
+            "hinged (they share only vertices or edges of cells) or not connected; let them share "
+            "facets, or reduce each as a separate body",
             argument="mesh",
-            value=number,
+            value=count,
         )
-    return number < rigid
+    return count < num_rigid
 
 
 def check_floating(problem: ElasticProblem, cure: str) -> None:

@@ -55,8 +55,7 @@ def geometric_products(
     """
     mesh = space.mesh
     cell_type = getattr(basix.CellType, mesh.topology.cell_name())
-    rule = basix.make_quadrature(cell_type, degree)
-    points, weights = np.asarray(rule[0]), np.asarray(rule[1])
+    points, weights = map(np.asarray, basix.make_quadrature(cell_type, degree))
     gradients = _gradient_products(space, points, weights)
     function = fem.Function(space)
     S = fem.Expression(_on_reference_cell(mesh, stress(function)), points)
@@ -66,9 +65,9 @@ def geometric_products(
     modes = np.ascontiguousarray(_with_ghosts(space, vectors))
     nodal = modes.reshape(num_nodes, -1)
     for begin in range(0, fields.shape[1], MAX_CASES):
-        some = fields[:, begin : begin + MAX_CASES]
-        values = np.zeros((len(indices), some.shape[1]))
-        for cells, A in _cell_matrices(S, function, gradients, some):
+        block = fields[:, begin : begin + MAX_CASES]
+        values = np.zeros((len(indices), block.shape[1]))
+        for cells, A in _cell_matrices(S, function, gradients, block):
             part = entries[cells].ravel()
             ones, starts = np.ones(len(part)), np.arange(len(part) + 1)
             sums = scipy.sparse.csc_matrix((ones, part, starts), shape=(len(values), len(part)))

@@ -87,7 +87,8 @@ def inertia_matrix(problem: ElasticProblem, W: ArrayLike) -> PETSc.Mat:
     starts = [ends[a] + len(k) * indptr[:-1] for a, k in enumerate(nonzero)]
     start = np.concatenate([*starts, ends[-1:]]).astype(indptr.dtype)
     sizes = problem.stiffness.getSizes()
-    shape = dim * num_blocks, sizes[1][1]
+    _, (_, num_columns) = sizes
+    shape = dim * num_blocks, num_columns
     by_component = scipy.sparse.csr_matrix((entries, where, start), shape=shape)
     rows = by_component[np.arange(dim * num_blocks).reshape(dim, num_blocks).T.ravel()]
     csr = tuple(part.astype(PETSc.IntType, copy=False) for part in (rows.indptr, rows.indices))

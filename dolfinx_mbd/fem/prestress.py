@@ -152,7 +152,7 @@ def _equilibrium(
     ksp, size = cholesky(K, prefix=prefix, options=options), first
     with destroying(comm, ksp, K):
         for _ in range(MAX_SOLUTIONS):
-            before = size, u.x.array.copy()
+            size_before, u_before = size, u.x.array.copy()
             forces[supports] = 0.0
             step = solve(ksp, forces[:, None])
             if floating:
@@ -160,9 +160,9 @@ def _equilibrium(
             u.x.array[: problem.num_owned] -= step[:, 0]
             u.x.scatter_forward()
             forces, size = residual()
-            if not size < 0.5 * before[0]:  # round-off
-                if size > before[0]:
-                    size, u.x.array[:] = before
+            if not size < 0.5 * size_before:  # round-off
+                if size > size_before:
+                    size, u.x.array[:] = size_before, u_before
                 break
     return Prestress(u, sigma, measure, size / first if first else 0.0)
 

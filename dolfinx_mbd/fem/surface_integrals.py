@@ -37,12 +37,12 @@ def surface_moments(mesh: Mesh, facets: NDArray[np.int32]) -> SurfaceMoments:
     gdim, fdim = mesh.geometry.dim, mesh.topology.dim - 1
     tags = meshtags(mesh, fdim, facets, np.ones(len(facets), dtype=np.int32))
     ds = ufl.Measure("ds", domain=mesh, subdomain_data=tags)(1)
-    one = fem.Constant(mesh, np.float64(0.0))
+    amplitude = fem.Constant(mesh, np.float64(0.0))
     origin, first = (fem.Constant(mesh, np.zeros(gdim)) for _ in range(2))
     second, normal = (fem.Constant(mesh, np.zeros((gdim, gdim))) for _ in range(2))
     n, r = ufl.FacetNormal(mesh), ufl.SpatialCoordinate(mesh) - origin
     quadratic = ufl.dot(r, second * r) + ufl.dot(n, normal * n)
-    form = fem.form((one + ufl.dot(first, r) + quadratic) * ds)
+    form = fem.form((amplitude + ufl.dot(first, r) + quadratic) * ds)
 
     def integral(weight: fem.Constant, entry: int | tuple[int, ...]) -> float:
         weight.value[entry] = 1.0
@@ -50,7 +50,7 @@ def surface_moments(mesh: Mesh, facets: NDArray[np.int32]) -> SurfaceMoments:
         weight.value[entry] = 0.0
         return value
 
-    area = mesh.comm.bcast(integral(one, ()), root=0)
+    area = mesh.comm.bcast(integral(amplitude, ()), root=0)
     centroid, spread, normals = np.zeros(gdim), np.zeros((gdim, gdim)), np.zeros((gdim, gdim))
     if area > 0:
         centroid = np.array([integral(first, i) for i in range(gdim)]) / area

@@ -127,18 +127,21 @@ def fill(
     B: Array,
     columns: Index,
     turns: Array,
-    by_rate: float,
-    by_speed: float,
+    a_by_move: float,
+    v_by_move: float,
     mass: float,
     S: Array,
 ) -> None:
-    """Write the iteration matrix into S, which must be zero; K and B are overwritten."""
+    """Write the iteration matrix into S, which must be zero; K and B are overwritten.
+
+    See `fill` of `dolfinx_mbd.kernels.matrices` for the arguments.
+    """
     n = M.shape[0]
     S[:n, n:] = mass * B.T
     for column, turn in zip(columns, turns, strict=True):
         part = slice(column, column + 3)
         K[:, part], B[:, part] = K[:, part] @ turn, B[:, part] @ turn
-    S[:n, :n] = M + (by_speed / by_rate) * C + K / by_rate
+    S[:n, :n] = M + (v_by_move / a_by_move) * C + K / a_by_move
     S[n:, :n] = mass * B
 
 
@@ -161,16 +164,16 @@ def largest_product(x: Array, factors: Array) -> float:
     return float(np.abs(x[: len(factors)] * factors).max(initial=0.0))
 
 
-def right_hand_side(rows: Array, values: Array, by_rate: float, mass: float, out: Array) -> None:
+def right_hand_side(rows: Array, values: Array, a_by_move: float, mass: float, out: Array) -> None:
     """Write the right-hand side of a correction: scaled negative residual and constraints."""
     n = len(rows)
-    out[:n], out[n:] = -rows / by_rate, -mass * values
+    out[:n], out[n:] = -rows / a_by_move, -mass * values
 
 
 def correct(
     solution: Array,
-    by_speed: float,
-    by_rate: float,
+    v_by_move: float,
+    a_by_move: float,
     ratio: float,
     mass: float,
     move: Array,
@@ -183,10 +186,10 @@ def correct(
     n = len(move)
     increments = solution[:n]
     move += increments
-    v += by_speed * increments
-    a += by_rate * increments
-    new += ratio * by_rate * increments
-    lam += by_rate * mass * solution[n : n + len(lam)]
+    v += v_by_move * increments
+    a += a_by_move * increments
+    new += ratio * a_by_move * increments
+    lam += a_by_move * mass * solution[n : n + len(lam)]
 
 
 def predict(

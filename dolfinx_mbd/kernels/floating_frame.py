@@ -158,7 +158,7 @@ def residual(
 ) -> None:
     """Compute the residual (nv,): inertia, gravity and elastic forces minus wrenches.
 
-    `wrenches` (nf, 6) contains force and moment at each frame's point in global components.
+    `wrenches` (frames, 6) contains force and moment at each frame's point in global components.
     `scale` (nv,) receives the sum of the magnitudes of the terms, for relative tolerances. The sum
     includes forces on the material points and at the frames even if they cancel.
     """
@@ -171,7 +171,7 @@ def residual(
         X, s, Q = inertia_integrals(row, data, q, v, a)
         w = skew3(omega)
         W = plus3(skew3(alpha), mm3(w, w))
-        force, turn = frame_forces(m, A, acceleration, omega, W, s, Q)
+        force, moment = frame_forces(m, A, acceleration, omega, W, s, Q)
         Q0, _, _ = squares3(Q)
         # magnitude of the inertia forces of all material points, even if they cancel
         radius = math.sqrt((Q0[0][0] + Q0[1][1] + Q0[2][2]) / m)
@@ -181,7 +181,7 @@ def residual(
             weights = elastic_weights(W, w)
             size = _elastic_rows(row, data, q, v, a, X, weights, acceleration, size, out, scale)
         put3(out, j, force)
-        put3(out, j + 3, turn)
+        put3(out, j + 3, moment)
         put3(scale, j, (size, size, size))
         put3(scale, j + 3, (radius * size, radius * size, radius * size))
         add_wrench_rows(row, data, q, A, wrenches, out, scale)
@@ -204,9 +204,9 @@ def frame_forces(
     Q0, Q1, Q2 = squares3(Q)
     force = add3(scaled3(m, acceleration), add3(mv3(W, s0), s2))
     force = mv3(A, add3(force, scaled3(2.0, cross3(omega, s1))))
-    turn = add3(cross3(s0, acceleration), axial_product3(Q0, W))
-    turn = add3(turn, scaled3(2.0, axial_product3(Q1, skew3(omega))))
-    return force, add3(turn, axial3(Q2))
+    moment = add3(cross3(s0, acceleration), axial_product3(Q0, W))
+    moment = add3(moment, scaled3(2.0, axial_product3(Q1, skew3(omega))))
+    return force, add3(moment, axial3(Q2))
 
 
 @without_numba(array_versions.elastic_forces)
@@ -348,8 +348,8 @@ def add_spin_rows(
         out[j + k] += force[k]
         scale[j + k] += abs(force[k])
     rate = mv3(spin_matrix(y @ v[j : j + n]), omega)
-    turn = add3(mv3(dJ, alpha), cross3(omega, mv3(dJ, omega)))
-    put3(out, j - 3, add3(vector3(out, j - 3), add3(turn, scaled3(2.0, rate))))
+    moment = add3(mv3(dJ, alpha), cross3(omega, mv3(dJ, omega)))
+    put3(out, j - 3, add3(vector3(out, j - 3), add3(moment, scaled3(2.0, rate))))
 
 
 @kernel

@@ -82,7 +82,7 @@ def lever_and_rotation(row: Table, data: Array, motion: Array, k: int) -> tuple[
 
 @kernel
 def frame_poses(table: Table, data: Array, q: Array, position: Array, rotation: Array) -> None:
-    """Compute positions (nf, 3) and orientations (nf, 3, 3) of the frames of all bodies."""
+    """Compute positions (frames, 3) and orientations (frames, 3, 3) of the frames of all bodies."""
     for b in range(table.shape[0]):
         row = table[b]
         A = orientation(row, q)
@@ -100,7 +100,7 @@ def frame_poses(table: Table, data: Array, q: Array, position: Array, rotation: 
 def frame_jacobians(table: Table, data: Array, q: Array, out: Array) -> None:
     """Compute the derivatives of all `frame_velocities` with respect to v.
 
-    They are written into the first 6+n columns of `out` (nf, 6, ·).
+    They are written into the first 6+n columns of `out` (frames, 6, ·).
     """
     for b in range(table.shape[0]):
         row = table[b]
@@ -135,7 +135,7 @@ def _add_columns(A: Matrix3, D: Array, line: int, out: Array, r: int) -> None:
 
 @kernel
 def frame_velocities(table: Table, data: Array, q: Array, v: Array, out: Array) -> None:
-    """Compute velocities and angular velocities (nf, 6) of all frames in global components."""
+    """Compute velocities and angular velocities (frames, 6) of all frames in global components."""
     for b in range(table.shape[0]):
         row = table[b]
         A, j = orientation(row, q), row[FIRST_V]
@@ -156,8 +156,8 @@ def frame_velocities(table: Table, data: Array, q: Array, v: Array, out: Array) 
 def frame_velocity_tangents(table: Table, data: Array, q: Array, v: Array, out: Array) -> None:
     """Compute the derivatives of all `frame_velocities` with respect to increments of q.
 
-    They are written into the first 6+n columns of `out` (nf, 6, ·). Their products with v are the
-    accelerations of the frames for v̇ = 0.
+    They are written into the first 6+n columns of `out` (frames, 6, ·). Their products with v are
+    the accelerations of the frames for v̇ = 0.
     """
     for b in range(table.shape[0]):
         row = table[b]

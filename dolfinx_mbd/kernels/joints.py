@@ -38,6 +38,8 @@ from dolfinx_mbd.kernels.small_vectors import (
     vector3,
 )
 
+#: Indices of the motions of a joint about and along its z axis
+ABOUT, ALONG = range(2)
 #: Relative rotations: index of the motion, sign, and axes of the first and the second frame.
 _ROTATIONS = ((3, -1.0, 1, 2), (4, 1.0, 0, 2), (5, 1.0, 1, 0))
 
@@ -84,9 +86,9 @@ def joint_gradients(p1: Array, Q1: Array, p2: Array, Q2: Array) -> Array:
             put3(row, 3, cross3(e, d))
             put3(row, 6, e)
         for k, sign, a, b in _ROTATIONS:
-            turn, row = scaled3(sign, cross3(_axis(Q1, j, a), _axis(Q2, j, b))), G[j, k]
-            put3(row, 3, turn)
-            put3(row, 9, scaled3(-1.0, turn))
+            moment, row = scaled3(sign, cross3(_axis(Q1, j, a), _axis(Q2, j, b))), G[j, k]
+            put3(row, 3, moment)
+            put3(row, 9, scaled3(-1.0, moment))
     return G
 
 
@@ -221,20 +223,17 @@ def axis_coordinates(
         i, k = first[j], second[j]
         e, d = _axis(rotation, i, 2), vector3(position[k], 0)
         d = add3(d, scaled3(-1.0, vector3(position[i], 0)))
-        values[j, 0], values[j, 1] = _angle(rotation, i, k, before[j]), dot3(e, d)
-        turn, about, along = (
-            _angle_gradient(rotation, rotation, i, k),
-            gradients[j, 0],
-            gradients[j, 1],
-        )
-        put3(about, 3, turn)
-        put3(about, 9, scaled3(-1.0, turn))
+        values[j, ABOUT], values[j, ALONG] = _angle(rotation, i, k, before[j]), dot3(e, d)
+        slope = _angle_gradient(rotation, rotation, i, k)
+        about, along = gradients[j, ABOUT], gradients[j, ALONG]
+        put3(about, 3, slope)
+        put3(about, 9, scaled3(-1.0, slope))
         put3(along, 0, scaled3(-1.0, e))
         put3(along, 3, cross3(e, d))
         put3(along, 6, e)
         for c in range(6):
-            rates[j, 0] += about[c] * velocities[i, c] + about[6 + c] * velocities[k, c]
-            rates[j, 1] += along[c] * velocities[i, c] + along[6 + c] * velocities[k, c]
+            rates[j, ABOUT] += about[c] * velocities[i, c] + about[6 + c] * velocities[k, c]
+            rates[j, ALONG] += along[c] * velocities[i, c] + along[6 + c] * velocities[k, c]
     return values, rates, gradients
 
 
@@ -246,16 +245,17 @@ def add_axis_forces(
     frames: NDArray[np.int64],
     wrenches: Array,
 ) -> None:
-    """Add forces along joint axes and torques about them, (L,), to the wrenches (nf, 6).
+    """Add forces along joint axes and torques about them, (L,), to the wrenches (frames, 6).
 
     `axes` (L, 2) contains joint and motion, 0 about and 1 along the axis, `frames` (L, 2) the
     frames of the joint, and `gradients` (J, 2, 12) those of `axis_coordinates`.
     """
     for n in range(sizes.shape[0]):
-        gradient = gradients[axes[n, 0], axes[n, 1]]
+        joint, motion, first, second = axes[n, 0], axes[n, 1], frames[n, 0], frames[n, 1]
+        gradient = gradients[joint, motion]
         for k in range(6):
-            wrenches[frames[n, 0], k] += sizes[n] * gradient[k]
-            wrenches[frames[n, 1], k] += sizes[n] * gradient[k + 6]
+            wrenches[first, k] += sizes[n] * gradient[k]
+            wrenches[second, k] += sizes[n] * gradient[k + 6]
 
 
 @kernel
@@ -273,7 +273,7 @@ def constraint_rows(
     wrenches: Array,
     values: Array,
 ) -> None:
-    """Compute the constraints minus offsets (nc,); subtract Gᵀλ from the wrenches (nf, 6).
+    """Compute the constraints minus offsets (nc,); subtract Gᵀλ from the wrenches (frames, 6).
 
     `rows` (nc, 2) contains joint and motion of each constraint. Rows with a negative motion belong
     to relations and are left out. See `joint_frames` for `turns` and `signs`. `spread` (J, 6)

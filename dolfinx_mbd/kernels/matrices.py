@@ -55,9 +55,9 @@ def add_products(
         D: Matrices with six rows and columns for each frame of a pair.
         rows: Frames of the rows, (N, 2).
         columns: Frames of the columns, (N, 2).
-        left: Jacobians L of all frames, (nf, 6, w).
-        right: Jacobians R of all frames, (nf, 6, w).
-        widths: Number of columns of the Jacobians of each frame, (nf,).
+        left: Jacobians L of all frames, (frames, 6, w).
+        right: Jacobians R of all frames, (frames, 6, w).
+        widths: Number of columns of the Jacobians of each frame, (frames,).
         row_starts: First row of the product of each frame of a pair in `out`, (N, 2).
         column_starts: First column, (N, 2).
         out: Sum of the products.
@@ -127,9 +127,10 @@ def add_gradients(
     frames of the pairs, and `starts` (nc, 2) the first columns of the products for both frames.
     """
     for c in range(rows.shape[0]):
-        gradient, target = G[rows[c, 0], rows[c, 1]], out[c]
+        pair, motion, target = rows[c, 0], rows[c, 1], out[c]
+        gradient = G[pair, motion]
         for k in range(frames.shape[1]):
-            frame, column = frames[rows[c, 0], k], starts[c, k]
+            frame, column = frames[pair, k], starts[c, k]
             for m in range(jacobians.shape[1]):
                 factor = gradient[6 * k + m]
                 if factor != 0.0:
@@ -146,15 +147,15 @@ def fill(
     B: Array,
     columns: NDArray[np.int64],
     turns: Array,
-    by_rate: float,
-    by_speed: float,
+    a_by_move: float,
+    v_by_move: float,
     mass: float,
     S: Array,
 ) -> None:
     """Write the iteration matrix into S, which must be zero; K and B are overwritten.
 
     The three columns of a rotation, from `columns[k]` on, are multiplied by the tangent operator
-    `turns[k]` of this rotation. For `by_rate`, `by_speed` and `mass`, see `IterationMatrix`.
+    `turns[k]` of this rotation. For `a_by_move`, `v_by_move` and `mass`, see `IterationMatrix`.
     """
     n = M.shape[0]
     for i in range(B.shape[0]):
@@ -163,7 +164,7 @@ def fill(
     for k in range(columns.shape[0]):
         _multiply_columns(K, columns[k], turns[k])
         _multiply_columns(B, columns[k], turns[k])
-    row, by_damping, by_stiffness = np.empty(n), by_speed / by_rate, 1.0 / by_rate
+    row, by_damping, by_stiffness = np.empty(n), v_by_move / a_by_move, 1.0 / a_by_move
     for i in range(n):
         mass_row, damping, stiffness = M[i], C[i], K[i]
         for j in range(n):

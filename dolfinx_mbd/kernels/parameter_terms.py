@@ -63,9 +63,9 @@ def inertia_forces(
             w = skew3(omega)
             W = plus3(skew3(alpha), mm3(w, w))
             m = data[row[MASS]]
-            force, turn = frame_forces(m, A, acceleration, omega, W, moments, Q)
+            force, moment = frame_forces(m, A, acceleration, omega, W, moments, Q)
             put3(out[s], j, add3(vector3(out[s], j), force))
-            put3(out[s], j + 3, add3(vector3(out[s], j + 3), turn))
+            put3(out[s], j + 3, add3(vector3(out[s], j + 3), moment))
             if row[MODES] > 0:
                 weights = elastic_weights(W, w)
                 inertia, elastic, damping, _ = elastic_forces(
@@ -94,11 +94,11 @@ def joint_wrenches(
     wrenches: Array,
     values: Array,
 ) -> None:
-    """Add the wrenches of the joints at the states (S, ·) to `wrenches` (S, nf, 6).
+    """Add the wrenches of the joints at the states (S, ·) to `wrenches` (S, frames, 6).
 
-    `position` (nf, 3) and `rotation` (nf, 3, 3) contain the poses of the fixed frames. `values`
-    (S, nc) receives the constraints. See `constraint_rows` for the other arguments, which have one
-    row per state.
+    `position` (frames, 3) and `rotation` (frames, 3, 3) contain the poses of the fixed frames.
+    `values` (S, nc) receives the constraints. See `constraint_rows` for the other arguments, which
+    have one row per state.
     """
     spread = np.zeros((first.shape[0], 6))
     for s in range(q.shape[0]):
@@ -121,7 +121,7 @@ def joint_wrenches(
 
 @kernel
 def wrench_forces(table: Table, data: Array, q: Array, wrenches: Array, out: Array) -> None:
-    """Subtract the forces of wrenches (S, nf, 6) at the states (S, nq) from `out` (S, nv)."""
+    """Subtract the forces of wrenches (S, frames, 6) at the states (S, nq) from `out` (S, nv)."""
     scale = np.zeros(out.shape[1])
     for s in range(q.shape[0]):
         for b in range(table.shape[0]):

@@ -285,14 +285,15 @@ def apply_constraints(
     lam: Array,
     wrenches: Array,
 ) -> None:
-    """Subtract the gradients of constraints times their multipliers from the wrenches (nf, 6).
+    """Subtract the gradients of constraints times their multipliers from the wrenches (frames, 6).
 
     `frames` (N, 2) are the frames of the pairs, `rows` (n,) the indices of the constraints in
     `lam` (nc,); see `constraint_gradients` for the other arguments.
     """
     for n in range(rows.shape[0]):
-        i, j, size = frames[pairs[n], 0], frames[pairs[n], 1], lam[rows[n]]
-        force, moment, opposite = _force_and_moments(rotation[i], d[pairs[n]], slopes[n])
+        pair, size = pairs[n], lam[rows[n]]
+        i, j = frames[pair, 0], frames[pair, 1]
+        force, moment, opposite = _force_and_moments(rotation[i], d[pair], slopes[n])
         for k in range(3):
             wrenches[i, k] += size * force[k]
             wrenches[i, 3 + k] -= size * opposite[k]

@@ -224,9 +224,9 @@ def tangent_derivative3(theta: Vector3, w: Vector3) -> Matrix3:
     first = cross3(theta, w)
     radial = add3(scaled3(dc, cross3(theta, first)), scaled3(-db, first))
     along = c * dot3(theta, w)  # θ̃w̃ = w⊗θ − (θ·w) I
-    turn = skew3(add3(scaled3(b, w), scaled3(-c, first)))
-    turn = plus3(turn, outer3(1.0, add3(radial, scaled3(-c, w)), theta))
-    return plus3(turn, ((along, 0.0, 0.0), (0.0, along, 0.0), (0.0, 0.0, along)))
+    derivative = skew3(add3(scaled3(b, w), scaled3(-c, first)))
+    derivative = plus3(derivative, outer3(1.0, add3(radial, scaled3(-c, w)), theta))
+    return plus3(derivative, ((along, 0.0, 0.0), (0.0, along, 0.0), (0.0, 0.0, along)))
 
 
 @kernel

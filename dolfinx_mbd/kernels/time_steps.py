@@ -77,13 +77,14 @@ def relative_forces(
     violations, and the largest coordinate.
     """
     error, c, count = 0.0, 0, lam.shape[0]
+    scale, largest = lengths[0], lengths[1]
     n = solution.shape[0] - count
     while c < count:
         first, change, force, round_off = c, 0.0, 0.0, 0.0
         while c < count and parts[c] == parts[first]:
             violation_allowed = tolerance + _ROUND_OFF
             if not rotations[c]:
-                violation_allowed = tolerance * lengths[0] + _ROUND_OFF * lengths[1]
+                violation_allowed = tolerance * scale + _ROUND_OFF * largest
             error = max(error, abs(values[c]) / violation_allowed)
             change += (factor * solution[n + c]) ** 2
             force += lam[c] ** 2
@@ -107,7 +108,7 @@ def round_off(
     rotations: NDArray[np.bool_],
     signs: Array,
     length: float,
-    by_rate: float,
+    a_by_move: float,
     mass: float,
     out: Array,
 ) -> None:
@@ -115,7 +116,7 @@ def round_off(
     n = scale.shape[0]
     for j in range(signs.shape[1]):
         for i in range(n):
-            out[i, j] = signs[i, j] * _EQUATIONS * scale[i] / by_rate
+            out[i, j] = signs[i, j] * _EQUATIONS * scale[i] / a_by_move
         for c in range(rotations.shape[0]):
             size = 1.0 if rotations[c] else length
             out[n + c, j] = signs[n + c, j] * mass * _ROUND_OFF * size
@@ -156,11 +157,11 @@ def largest_product(x: Array, factors: Array) -> float:
 
 @without_numba(array_versions.right_hand_side)
 @kernel
-def right_hand_side(rows: Array, values: Array, by_rate: float, mass: float, out: Array) -> None:
+def right_hand_side(rows: Array, values: Array, a_by_move: float, mass: float, out: Array) -> None:
     """Write the right-hand side of a correction: scaled negative residual and constraints."""
     n = rows.shape[0]
     for i in range(n):
-        out[i] = -rows[i] / by_rate
+        out[i] = -rows[i] / a_by_move
     for c in range(values.shape[0]):
         out[n + c] = -mass * values[c]
 
@@ -169,8 +170,8 @@ def right_hand_side(rows: Array, values: Array, by_rate: float, mass: float, out
 @kernel
 def correct(
     solution: Array,
-    by_speed: float,
-    by_rate: float,
+    v_by_move: float,
+    a_by_move: float,
     ratio: float,
     mass: float,
     move: Array,
@@ -186,11 +187,11 @@ def correct(
     n = move.shape[0]
     for i in range(n):
         move[i] += solution[i]
-        v[i] += by_speed * solution[i]
-        a[i] += by_rate * solution[i]
-        new[i] += ratio * by_rate * solution[i]
+        v[i] += v_by_move * solution[i]
+        a[i] += a_by_move * solution[i]
+        new[i] += ratio * a_by_move * solution[i]
     for c in range(lam.shape[0]):
-        lam[c] += by_rate * mass * solution[n + c]
+        lam[c] += a_by_move * mass * solution[n + c]
 
 
 @without_numba(array_versions.predict)

@@ -63,7 +63,9 @@ class BearingTable:
     speed: ArrayLike
     stiffness: ArrayLike
     damping: ArrayLike
+    # Coefficients over the speed
     _curve: scipy.interpolate.PchipInterpolator | None = field(init=False, repr=False)
+    # Their derivatives by the speed
     _rate: scipy.interpolate.PchipInterpolator | None = field(init=False, repr=False)
 
     __repr__ = short_repr

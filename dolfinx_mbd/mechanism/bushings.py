@@ -70,8 +70,9 @@ class Bushing(LawElement):
     stiffness: ArrayLike
     damping: ArrayLike = (0.0,) * 6
     neutral: tuple[ArrayLike, ArrayLike] | None = None
-    _K: Array = field(init=False, repr=False)
-    _C: Array = field(init=False, repr=False)
+    _K: Array = field(init=False, repr=False)  # stiffness matrix (6, 6)
+    _C: Array = field(init=False, repr=False)  # damping matrix (6, 6)
+    # Neutral displacement and rotation
     _neutral: tuple[Array, Array] = field(init=False, repr=False)
 
     __repr__ = short_repr

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.kernels.columns import ABOUT_Z, ALONG_X, ALONG_Y, ALONG_Z
 from dolfinx_mbd.mechanism.joint_relations import JointRelation
 from dolfinx_mbd.mechanism.joints import FrameRef, Joint
 
@@ -27,8 +28,8 @@ class ConstantVelocity(JointRelation):
     """
 
     kind: ClassVar[str] = "constant_velocity"
-    rows: ClassVar[dict[int, str]] = {5: "difference of the angles of its shafts"}
-    held: ClassVar[tuple[int, ...]] = (0, 1, 2)
+    rows: ClassVar[dict[int, str]] = {ABOUT_Z: "difference of the angles of its shafts"}
+    held: ClassVar[tuple[int, ...]] = (ALONG_X, ALONG_Y, ALONG_Z)
     mark: ClassVar[Literal["pin", "ball", "rod", "rail", "block"]] = "ball"
 
     def values(self, d: Array, R: Array) -> Array:
@@ -38,8 +39,8 @@ class ConstantVelocity(JointRelation):
     def slopes(self, d: Array, R: Array) -> Array:
         """Return ½(f_x×e_y − f_y×e_x)."""
         x, y = np.eye(3)[:2]
-        turn = 0.5 * (np.cross(R[:, 0], y) - np.cross(R[:, 1], x))
-        return np.array([[0.0, 0.0, 0.0, *turn]])
+        gradient = 0.5 * (np.cross(R[:, 0], y) - np.cross(R[:, 1], x))
+        return np.array([[0.0, 0.0, 0.0, *gradient]])
 
     def second(self, d: Array, R: Array) -> Array:
         """Return ½[(e_x·f_y − e_y·f_x) I + f_x⊗e_y − f_y⊗e_x]."""

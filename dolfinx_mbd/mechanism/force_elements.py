@@ -143,11 +143,11 @@ class PairElement(Load):
     def elastic_power(self, pair: FramePair, *arguments: Any) -> float:
         """Return the power of the forces that the element would exert at zero velocities, W."""
         p1, Q1, u1, p2, Q2, u2 = pair
-        u, rest = np.concatenate([u1, u2]), np.zeros(6)
+        u, zeros = np.concatenate([u1, u2]), np.zeros(6)
         if self.surface is not None:
             s, rates = arguments[0]
             u, arguments = np.concatenate([u, rates]), (np.array([s, np.zeros_like(s)]),)
-        wrenches = self.wrenches(FramePair(p1, Q1, rest, p2, Q2, rest), *arguments)
+        wrenches = self.wrenches(FramePair(p1, Q1, zeros, p2, Q2, zeros), *arguments)
         return float(wrenches[: len(u)] @ u)
 
     @abstractmethod

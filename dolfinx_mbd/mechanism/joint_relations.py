@@ -131,11 +131,13 @@ class Distance(JointRelation):
 
     def values(self, d: Array, R: Array) -> Array:
         """Return |d| − L."""
-        return distance_rows(self.parameters([self]), d[None])[0][0]
+        (values,), _ = distance_rows(self.parameters([self]), d[None])  # of one joint
+        return np.asarray(values)
 
     def slopes(self, d: Array, R: Array) -> Array:
         """Return the direction of d."""
-        return distance_rows(self.parameters([self]), d[None])[1][0]
+        _, (slopes,) = distance_rows(self.parameters([self]), d[None])
+        return np.asarray(slopes)
 
     def second(self, d: Array, R: Array) -> Array:
         """Return (I − nnᵀ)/|d| for the direction n of d."""

@@ -12,6 +12,7 @@ from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import choice, function, instance, integer, number, reject
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError, InputTypeError
+from dolfinx_mbd.kernels.columns import ABOUT_X, ABOUT_Y, ABOUT_Z, ALONG_X, ALONG_Y, ALONG_Z
 from dolfinx_mbd.mechanism.expressions.functions import ExpressionMotion, Formula
 from dolfinx_mbd.mechanism.joint_relations import Distance, JointRelation
 from dolfinx_mbd.mechanism.run_quantities import JOINT, Quantities
@@ -49,16 +50,16 @@ Axis = Literal["rotation", "displacement"]
 MOTIONS: tuple[Axis, Axis] = ("rotation", "displacement")
 
 JOINT_KINDS: dict[str, tuple[int, ...]] = {
-    "fixed": (0, 1, 2, 3, 4, 5),
-    "revolute": (0, 1, 2, 3, 4),
-    "spherical": (0, 1, 2),
-    "cylindrical": (0, 1, 3, 4),
-    "prismatic": (0, 1, 3, 4, 5),
-    "universal": (0, 1, 2, 5),
-    "planar": (2, 3, 4),
-    "point_on_line": (0, 1),
-    "point_on_plane": (2,),
-    "distance": (0,),
+    "fixed": (ALONG_X, ALONG_Y, ALONG_Z, ABOUT_X, ABOUT_Y, ABOUT_Z),
+    "revolute": (ALONG_X, ALONG_Y, ALONG_Z, ABOUT_X, ABOUT_Y),
+    "spherical": (ALONG_X, ALONG_Y, ALONG_Z),
+    "cylindrical": (ALONG_X, ALONG_Y, ABOUT_X, ABOUT_Y),
+    "prismatic": (ALONG_X, ALONG_Y, ABOUT_X, ABOUT_Y, ABOUT_Z),
+    "universal": (ALONG_X, ALONG_Y, ALONG_Z, ABOUT_Z),
+    "planar": (ALONG_Z, ABOUT_X, ABOUT_Y),
+    "point_on_line": (ALONG_X, ALONG_Y),
+    "point_on_plane": (ALONG_Z,),
+    "distance": (0,),  # the number of its only constraint
 }
 """Motions that each kind of joint constrains: 0, 1, 2 along x, y, z; 3, 4, 5 about x, y, z."""
 
@@ -239,9 +240,11 @@ class Joint:
         motion = integer("motion", motion, low=0, high=5)
         if self.constraint is not None and motion in self.constraint.rows:
             return self.constraint.rows[motion]
-        if self.kind == "universal" and motion == 5:
+        if self.kind == "universal" and motion == ABOUT_Z:
             return "angle between its pins"
-        return f"{'rotation about' if motion > 2 else 'displacement along'} {'xyz'[motion % 3]}"
+        return (
+            f"{'rotation about' if motion >= ABOUT_X else 'displacement along'} {'xyz'[motion % 3]}"
+        )
 
     @property
     def axis_by_default(self) -> Axis:

@@ -87,9 +87,9 @@ def _contradictions(intervals: Array, scale: float) -> NDArray[np.int64]:
     error, size = np.abs(integral - change), np.maximum(np.abs(integral), np.abs(change))
     wrong = (error > _TOLERANCE * size + 10 * noise) & (error >= 1e-3 * scale * width)
     # A tenth of each error, scaled to the widths of the others
-    share = np.outer(0.1 * error / width, width)
-    agrees = error <= np.maximum(_TOLERANCE * size, share)
-    agrees &= np.maximum(size, 10 * share) > 10 * noise
+    slack = np.outer(0.1 * error / width, width)
+    agrees = error <= np.maximum(_TOLERANCE * size, slack)
+    agrees &= np.maximum(size, 10 * slack) > 10 * noise
     return np.flatnonzero(wrong & ~agrees.any(axis=1))
 
 

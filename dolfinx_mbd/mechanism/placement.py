@@ -64,16 +64,17 @@ def place(
     if axes is not None and rotation is not None:
         raise InputError("give axes (of the frame) or rotation (of the body), not both")
     if axes is not None:
-        frame_axes = R.T @ _pose(body, by)[1]
-        R = rotation_matrix("axes", axes) @ frame_axes.T
+        _, frame_axes = _pose(body, by)
+        R = rotation_matrix("axes", axes) @ (R.T @ frame_axes).T
     elif rotation is not None:
         R = rotations.rotation_matrix(checked_rotation("rotation", rotation))
     result: B = replace(body, rotation=R)
     if towards is not None:
         R = _rotation_towards(result, by, towards, origin) @ R
         result = replace(body, rotation=R)
-    point = _pose(result, by)[0] - np.asarray(result.position, dtype=float)
-    return replace(result, position=origin - point)
+    point, _ = _pose(result, by)
+    arm = point - np.asarray(result.position, dtype=float)
+    return replace(result, position=origin - arm)
 
 
 def _pose(body: Any, name: str) -> tuple[Array, Array]:
@@ -90,8 +91,10 @@ def _pose(body: Any, name: str) -> tuple[Array, Array]:
 
 def _target(argument: str, target: Any) -> Array:
     if isinstance(target, tuple) and len(target) == 2 and isinstance(target[1], str):
+        body, frame = target
         kinds = (RigidBody, FlexibleBody, Ground)
-        return _pose(instance(argument, target[0], kinds, "a placed body"), target[1])[0]
+        position, _ = _pose(instance(argument, body, kinds, "a placed body"), frame)
+        return position
     return np.asarray(
         vector(argument, metres(target), unit="m, or a placed body and a name of its frame")
     )
@@ -101,11 +104,13 @@ def _rotation_towards(body: Any, by: str, towards: Any, origin: Array) -> Array:
     """Return the rotation from the direction of a second frame to the direction of a position."""
     if not isinstance(towards, tuple) or len(towards) != 2 or not isinstance(towards[0], str):
         reject("towards", towards, "the name of a frame of the body, and a position or a frame")
+    frame, target = towards
     first, axes = _pose(body, by)
+    second, _ = _pose(body, frame)
     directions = []
-    for d in (_pose(body, towards[0])[0] - first, _target("towards", towards[1]) - origin):
+    for d in (second - first, _target("towards", target) - origin):
         if not d.any():
-            text = f"towards: its position or the frame {towards[0]!r} coincides with {by!r}"
+            text = f"towards: its position or the frame {frame!r} coincides with {by!r}"
             raise InputError(text, argument="towards", value=towards)
         directions.append(d / np.linalg.norm(d))
     old, new = directions

@@ -200,9 +200,9 @@ class Curve:
         u = float(fine[int(np.argmin(np.einsum("ni,ni->n", offset, offset)))])
         for _ in range(_ITERATIONS):
             c, c1, c2 = (self.derivative(u, k) for k in range(3))
-            rest = point - c
+            difference = point - c
             slope = float(c1 @ c1)
-            step = float(rest @ c1) / max(slope - float(rest @ c2), 0.5 * slope)
+            step = float(difference @ c1) / max(slope - float(difference @ c2), 0.5 * slope)
             u += step
             if abs(step) <= 1e-15 * max(abs(u), float(fine[-1] - fine[0])):
                 break
@@ -303,8 +303,8 @@ def _normal_fields(
     second = np.cross(tangents, first)
     if closed:
         angle = np.arctan2(first[-1] @ second[0], first[-1] @ first[0])
-        turn = -angle * (parameters - parameters[0]) / (parameters[-1] - parameters[0])
-        c, s = np.cos(turn)[:, None], np.sin(turn)[:, None]
+        correction = -angle * (parameters - parameters[0]) / (parameters[-1] - parameters[0])
+        c, s = np.cos(correction)[:, None], np.sin(correction)[:, None]
         first, second = c * first + s * second, c * second - s * first
         first[-1], second[-1] = first[0], second[0]
     fields = [_spline(parameters, field, closed) for field in (first, second)]
@@ -324,33 +324,33 @@ class PointOnCurve(JointRelation):
     def values(self, d: Array, R: Array) -> Array:
         """Return m_i·ρ for both fields."""
         u = self.curve.parameter(d)
-        rest = d - self.curve.derivative(u)
-        return np.array([self.curve.normal(u, i) @ rest for i in range(2)])
+        difference = d - self.curve.derivative(u)
+        return np.array([self.curve.normal(u, i) @ difference for i in range(2)])
 
     def slopes(self, d: Array, R: Array) -> Array:
         """Return m_i + κ_i u_d."""
         u = self.curve.parameter(d)
         c, c1, c2 = (self.curve.derivative(u, k) for k in range(3))
-        rest, out = d - c, np.zeros((2, 6))
-        by_point = c1 / (c1 @ c1 - rest @ c2)
+        difference, out = d - c, np.zeros((2, 6))
+        by_point = c1 / (c1 @ c1 - difference @ c2)
         for i in range(2):
             m, m1 = (self.curve.normal(u, i, k) for k in range(2))
-            out[i, :3] = m + (m1 @ rest - m @ c1) * by_point
+            out[i, :3] = m + (m1 @ difference - m @ c1) * by_point
         return out
 
     def second(self, d: Array, R: Array) -> Array:
         """Return m_i′⊗u_d + u_d⊗κ_d + κ u_dd."""
         u = self.curve.parameter(d)
         c, c1, c2, c3 = (self.curve.derivative(u, k) for k in range(4))
-        rest, out = d - c, np.zeros((2, 6, 6))
-        size = c1 @ c1 - rest @ c2
+        difference, out = d - c, np.zeros((2, 6, 6))
+        size = c1 @ c1 - difference @ c2
         by_point = c1 / size
-        change = (3 * c1 @ c2 - rest @ c3) * by_point - c2
+        change = (3 * c1 @ c2 - difference @ c3) * by_point - c2
         twice = np.outer(c2, by_point) / size - np.outer(c1, change) / size**2
         for i in range(2):
             m, m1, m2 = (self.curve.normal(u, i, k) for k in range(3))
-            kappa = m1 @ rest - m @ c1
-            slope = m1 + (m2 @ rest - 2 * m1 @ c1 - m @ c2) * by_point
+            kappa = m1 @ difference - m @ c1
+            slope = m1 + (m2 @ difference - 2 * m1 @ c1 - m @ c2) * by_point
             out[i, :3, :3] = np.outer(m1, by_point) + np.outer(by_point, slope) + kappa * twice
         return out
 

@@ -92,9 +92,9 @@ class Body(Protocol):
 
     For pictures, a body with position and quaternion has a property `drawing`, its surface as a
     `Skin` with modes or a `Shape`; if it is None, bars from the `centre` of mass to the frames
-    represent the body. Other bodies may have a method `line(q)` that returns points (nt, np, 3) on
-    their centre line for coordinates q (nt, nq), or a property `drawing`, a `Skin` without modes,
-    and a method `surface(q)` that returns the positions of its points (nt, ns, 3), m.
+    represent the body. Other bodies may have a method `line(q)` that returns points (nt, points, 3)
+    on their centre line for coordinates q (nt, nq), or a property `drawing`, a `Skin` without
+    modes, and a method `surface(q)` that returns the positions of its points (nt, nodes, 3), m.
     """
 
     @property

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import number, reject
+from dolfinx_mbd.kernels.columns import ALONG_X
 from dolfinx_mbd.mechanism.joint_relations import (
     JointRelation,
     angle_about_z,
@@ -31,14 +32,14 @@ class RackAndPinion(JointRelation):
     """Displacement x = x₀ − r φ of the centre of a pinion of radius r along a rack."""
 
     kind: ClassVar[str] = "rack_and_pinion"
-    rows: ClassVar[dict[int, str]] = {0: "rolling along the rack"}
+    rows: ClassVar[dict[int, str]] = {ALONG_X: "rolling along the rack"}
     radius: float
     offset: float | None = None
 
     def values(self, d: Array, R: Array) -> Array:
         """Return x − x₀ + r φ; full turns of φ are those for which it is smallest."""
-        turn = (d[0] - (self.offset or 0.0)) / self.radius
-        return np.array([self.radius * nearest_turn(turn + angle_about_z(R))])
+        angle = (d[0] - (self.offset or 0.0)) / self.radius
+        return np.array([self.radius * nearest_turn(angle + angle_about_z(R))])
 
     def slopes(self, d: Array, R: Array) -> Array:
         """Return the derivatives of x + r φ."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import number
+from dolfinx_mbd.kernels.columns import ABOUT_X, ABOUT_Y, ALONG_X, ALONG_Y, ALONG_Z
 from dolfinx_mbd.kernels.rotations import skew
 from dolfinx_mbd.mechanism.joint_relations import JointRelation
 from dolfinx_mbd.mechanism.joints import FrameRef, Joint
@@ -23,7 +24,7 @@ __all__ = ["KnifeEdge", "RollingBall", "RollingDisc", "knife_edge", "rolling_bal
 Array = NDArray[np.float64]
 
 _FLAT = 1e-3  # smallest sine of the angle between a rolling disc and the plane
-_ROWS = {0: "slip along x", 1: "slip along y", 2: "height above the plane"}
+_ROWS = {ALONG_X: "slip along x", ALONG_Y: "slip along y", ALONG_Z: "height above the plane"}
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class RollingBall(JointRelation):
 
     kind: ClassVar[str] = "rolling_ball"
     rows: ClassVar[dict[int, str]] = _ROWS
-    on_velocities: ClassVar[tuple[int, ...]] = (0, 1)
+    on_velocities: ClassVar[tuple[int, ...]] = (ALONG_X, ALONG_Y)
     mark: ClassVar[Literal["pin", "ball", "rod", "rail", "block"]] = "ball"
     radius: float
 
@@ -42,8 +43,8 @@ class RollingBall(JointRelation):
 
     def slopes(self, d: Array, R: Array) -> Array:
         """Return e_i and ρ×e_i for i = x, y, then e_z."""
-        turns = np.cross([0.0, 0.0, -self.radius], np.eye(3))
-        return np.hstack([np.eye(3), turns])
+        by_rotation = np.cross([0.0, 0.0, -self.radius], np.eye(3))
+        return np.hstack([np.eye(3), by_rotation])
 
     def second(self, d: Array, R: Array) -> Array:
         """Return zero."""
@@ -60,36 +61,38 @@ class RollingDisc(JointRelation):
 
     kind: ClassVar[str] = "rolling_disc"
     rows: ClassVar[dict[int, str]] = _ROWS
-    on_velocities: ClassVar[tuple[int, ...]] = (0, 1)
+    on_velocities: ClassVar[tuple[int, ...]] = (ALONG_X, ALONG_Y)
     radius: float
 
     def values(self, d: Array, R: Array) -> Array:
         """Return 0, 0 and z − r s."""
-        return np.array([0.0, 0.0, d[2] - self.radius * self._tilt(R)[1]])
+        _, s = self._tilt(R)
+        return np.array([0.0, 0.0, d[2] - self.radius * s])
 
     def slopes(self, d: Array, R: Array) -> Array:
         """Return e_i and ρ×e_i for i = x, y, then e_z and r (c/s) f_z×n."""
         (c, s), (f, n) = self._tilt(R), (R[:, 2], np.eye(3)[2])
-        turns = np.cross(-self.radius / s * (n - c * f), np.eye(3))
-        turns[2] = self.radius * c / s * np.cross(f, n)
-        return np.hstack([np.eye(3), turns])
+        by_rotation = np.cross(-self.radius / s * (n - c * f), np.eye(3))
+        by_rotation[ALONG_Z] = self.radius * c / s * np.cross(f, n)
+        return np.hstack([np.eye(3), by_rotation])
 
     def second(self, d: Array, R: Array) -> Array:
         """Return the derivatives of ρ×e_i, and of r (c/s) f_z×n."""
         (c, s), (f, n), r = self._tilt(R), (R[:, 2], np.eye(3)[2]), self.radius
-        turn = np.cross(f, n)  # δc = turn·θ
-        contact = np.outer(f, turn) / s - c * skew(f) / s
-        contact -= c / s**3 * np.outer(n - c * f, turn)
+        direction = np.cross(f, n)  # δc = direction·θ
+        contact = np.outer(f, direction) / s - c * skew(f) / s
+        contact -= c / s**3 * np.outer(n - c * f, direction)
         out = np.zeros((3, 6, 6))
         for i in range(2):
             out[i, 3:, 3:] = -r * skew(np.eye(3)[i]) @ contact
-        out[2, 3:, 3:] = r * np.outer(turn, turn) / s**3
+        out[2, 3:, 3:] = r * np.outer(direction, direction) / s**3
         out[2, 3:, 3:] += r * c / s * (np.outer(f, n) - c * np.eye(3))
         return out
 
     def problem(self, d: Array, R: Array) -> str:
         """Return a text if the disc lies on the plane."""
-        return "the disc lies flat on the plane" if self._tilt(R)[1] < _FLAT else ""
+        _, s = self._tilt(R)
+        return "the disc lies flat on the plane" if s < _FLAT else ""
 
     @staticmethod
     def _tilt(R: Array) -> tuple[float, float]:
@@ -103,9 +106,9 @@ class KnifeEdge(JointRelation):
     """Blade along x of the second frame that does not move sideways, v·f_y = 0."""
 
     kind: ClassVar[str] = "knife_edge"
-    rows: ClassVar[dict[int, str]] = {1: "sideways motion of the blade"}
-    held: ClassVar[tuple[int, ...]] = (2, 3, 4)
-    on_velocities: ClassVar[tuple[int, ...]] = (1,)
+    rows: ClassVar[dict[int, str]] = {ALONG_Y: "sideways motion of the blade"}
+    held: ClassVar[tuple[int, ...]] = (ALONG_Z, ABOUT_X, ABOUT_Y)
+    on_velocities: ClassVar[tuple[int, ...]] = (ALONG_Y,)
     motions: ClassVar[tuple[Literal["rotation", "displacement"], ...]] = ("rotation",)
 
     def values(self, d: Array, R: Array) -> Array:

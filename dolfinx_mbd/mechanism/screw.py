@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.checks import number, reject
+from dolfinx_mbd.kernels.columns import ABOUT_X, ABOUT_Y, ALONG_X, ALONG_Y, ALONG_Z
 from dolfinx_mbd.mechanism.joint_relations import (
     JointRelation,
     angle_about_z,
@@ -31,8 +32,8 @@ class Screw(JointRelation):
     """Displacement z = z₀ + p φ/2π along the axis for a rotation φ about it, with the pitch p."""
 
     kind: ClassVar[str] = "screw"
-    rows: ClassVar[dict[int, str]] = {2: "advance along its axis"}
-    held: ClassVar[tuple[int, ...]] = (0, 1, 3, 4)
+    rows: ClassVar[dict[int, str]] = {ALONG_Z: "advance along its axis"}
+    held: ClassVar[tuple[int, ...]] = (ALONG_X, ALONG_Y, ABOUT_X, ABOUT_Y)
     motions: ClassVar[tuple[Literal["rotation", "displacement"], ...]] = (
         "rotation",
         "displacement",
@@ -44,8 +45,8 @@ class Screw(JointRelation):
     def values(self, d: Array, R: Array) -> Array:
         """Return z − z₀ − p φ/2π; full turns of φ are those for which it is smallest."""
         per_radian = self.pitch / (2 * np.pi)
-        turn = (d[2] - (self.offset or 0.0)) / per_radian
-        return np.array([per_radian * nearest_turn(turn - angle_about_z(R))])
+        angle = (d[2] - (self.offset or 0.0)) / per_radian
+        return np.array([per_radian * nearest_turn(angle - angle_about_z(R))])
 
     def slopes(self, d: Array, R: Array) -> Array:
         """Return the derivatives of z − p φ/2π."""

@@ -19,7 +19,7 @@ class Shape:
     """A triangulated surface in the body frame; `+` joins two surfaces.
 
     Attributes:
-        points: Points, shape (ns, 3), m.
+        points: Points, shape (nodes, 3), m.
         triangles: Zero-based indices of the corner points of each triangle, shape (nt, 3).
 
     Raises:

@@ -146,7 +146,7 @@ class SpringDamper(PairElement):
 
     def energy(self, pair: FramePair) -> float:
         """Return the energy of the spring, J."""
-        length, free = self._line(pair)[0], self.length or 0.0
+        (length, *_), free = self._line(pair), self.length or 0.0
         if self.law is None:
             return 0.5 * self.stiffness * (length - free) ** 2
         return _law_energy(self.tension, free, length)
@@ -301,7 +301,8 @@ class JointFriction(JointElement):
 
     def magnitude(self, t: float, s: float, rate: float) -> float:
         """Return the torque (N m) or force (N) on the second body."""
-        return -self._size(rate)[0] * float(np.tanh(rate / self.rate)) - self.viscous * rate
+        size, _ = self._size(rate)
+        return -size * float(np.tanh(rate / self.rate)) - self.viscous * rate
 
     def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:
         """Return the derivatives of the magnitude with respect to the coordinate and its rate."""

@@ -16,6 +16,7 @@ from dolfinx_mbd.checks import choice, flag, instance, integer, items, number, v
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import HtmlView, short_repr, supplied
+from dolfinx_mbd.kernels.columns import ABOUT_Z, ALONG_Z
 from dolfinx_mbd.mechanism.bodies import Ground
 from dolfinx_mbd.mechanism.initial_poses import InitialPoses
 from dolfinx_mbd.mechanism.joints import Axis, Driver, FrameRef, Joint, checked_frame
@@ -232,7 +233,7 @@ class System(HtmlView):
         """Number the constraints, first of the joints, then of the drivers."""
         entries = [(joint, joint.rows) for joint in self.joints]
         entries += [
-            (self.joint(driver.joint), (5,) if driver.along == "rotation" else (2,))
+            (self.joint(driver.joint), (ABOUT_Z if driver.along == "rotation" else ALONG_Z,))
             for driver in self.drivers
         ]
         rows = [(k, motion) for k, (_, motions) in enumerate(entries) for motion in motions]
@@ -430,12 +431,13 @@ class System(HtmlView):
         """
         t, dt = number("t", t), number("dt", dt)
         for driver in (driver for driver in self.drivers if driver.along == "rotation"):
-            turn = abs(driver.at(t + dt)[0] - driver.at(t)[0])
-            if turn >= np.pi:
+            (before, *_), (after, *_) = driver.at(t), driver.at(t + dt)
+            rotation = abs(after - before)
+            if rotation >= np.pi:
                 raise InputError(
-                    f"driver {driver.name!r} turns by {turn:.3g} rad in the step from t = {t:g} s "
-                    f"(dt = {dt:g} s), half a turn or more; choose a dt below "
-                    f"{np.pi * dt / turn:.2g} s, preferably a fiftieth of it",
+                    f"driver {driver.name!r} turns by {rotation:.3g} rad in the step from "
+                    f"t = {t:g} s (dt = {dt:g} s), half a turn or more; choose a dt below "
+                    f"{np.pi * dt / rotation:.2g} s, preferably a fiftieth of it",
                     argument="dt",
                     value=dt,
                 )

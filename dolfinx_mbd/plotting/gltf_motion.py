@@ -105,9 +105,9 @@ class _Writer:
 
     def _move(self, node: int, position: Array, rotation: Array) -> None:
         """Animate a node by positions (nt, 3) and quaternions (w, x, y, z), (nt, 4)."""
-        turns = continuous(rotation)[:, [1, 2, 3, 0]]
+        quaternions = continuous(rotation)[:, [1, 2, 3, 0]]
         self.file.animate(node, "translation", self.times, self.file.add(position, "VEC3"))
-        self.file.animate(node, "rotation", self.times, self.file.add(turns, "VEC4"))
+        self.file.animate(node, "rotation", self.times, self.file.add(quaternions, "VEC4"))
 
     def _deform(self, node: int, weights: Array) -> None:
         values = self.file.add(weights.reshape(-1, 1), "SCALAR")
@@ -212,10 +212,10 @@ def _within_range(skin: Skin, eta: Array, scale: float) -> tuple[Skin, Array, Ar
 
 def _quaternion(z: Array) -> Array:
     """Return the quaternion (w, x, y, z) that rotates the z axis to a unit vector."""
-    turn = np.array([1.0 + z[2], -z[1], z[0], 0.0])
-    if turn[0] < 1e-12:
-        turn = np.array([0.0, 1.0, 0.0, 0.0])
-    return turn / np.linalg.norm(turn)
+    quaternion = np.array([1.0 + z[2], -z[1], z[0], 0.0])
+    if quaternion[0] < 1e-12:
+        quaternion = np.array([0.0, 1.0, 0.0, 0.0])
+    return quaternion / np.linalg.norm(quaternion)
 
 
 def _rotation_to_y(up: Array) -> Array:
@@ -227,5 +227,5 @@ def _rotation_to_y(up: Array) -> Array:
     if y < -0.5:  # 180° about x, after the rotation of the opposite direction
         a, _, c, w = _rotation_to_y(-up)
         return np.array([w, -c, 0.0, -a])
-    turn = np.array([-z, 0.0, x, 1.0 + y])
-    return np.asarray(turn / np.linalg.norm(turn))
+    quaternion = np.array([-z, 0.0, x, 1.0 + y])
+    return np.asarray(quaternion / np.linalg.norm(quaternion))

@@ -273,14 +273,14 @@ class CraigBampton:
         They do not if the reactions at the interfaces balance them node by node, such as a uniform
         pressure on a flat averaged interface. The static displacement would be round-off.
         """
-        rest = forces.copy()
+        remaining = forces.copy()
         border = border_rows(self.problem.num_owned, self.interfaces)
         if border is not None:  # the reactions are the work on the constraint modes
             constraint = self._constraint[:, self.held.averaged]
-            rest -= border @ gram(self.problem.comm, constraint, forces)
-        rest[self.held.dofs] = 0.0
+            remaining -= border @ gram(self.problem.comm, constraint, forces)
+        remaining[self.held.dofs] = 0.0
         largest = _maxima(self.problem, forces)
-        return np.asarray(_maxima(self.problem, rest) > BALANCE_TOLERANCE * largest)
+        return np.asarray(_maxima(self.problem, remaining) > BALANCE_TOLERANCE * largest)
 
     def _truncation(self, num_modes: int) -> Truncation:
         assert self._inertia is not None

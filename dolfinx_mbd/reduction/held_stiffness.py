@@ -313,10 +313,10 @@ class HeldStiffness:
         """Return one mode per interface coordinate, and the reactions at averaged interfaces."""
         problem, num_rigid = self.problem, self.problem.num_rigid
         T = np.zeros((problem.num_owned, num_rigid * len(self.interfaces)), order="F")
-        for k, i in enumerate(self.interfaces):
-            if i.kind == "rigid":
-                T[i.dofs, num_rigid * k : num_rigid * k + num_rigid] = problem.rigid_motions(
-                    i.point, i.blocks
+        for k, interface in enumerate(self.interfaces):
+            if interface.kind == "rigid":
+                T[interface.dofs, num_rigid * k : num_rigid * k + num_rigid] = (
+                    problem.rigid_motions(interface.point, interface.blocks)
                 )
         B = -multiply(problem.stiffness, T)
         B[self.dofs] = T[self.dofs]

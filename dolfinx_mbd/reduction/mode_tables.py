@@ -41,11 +41,11 @@ def mode_table(modes: ReducedModes, moments: Inertia, dim: int) -> tuple[Mode, .
         main = [f"{100 * energy[k, a]:.0f} % {'xyz'[a]}" for a in order if energy[k, a] > 0.045]
         text = "moves " + ", ".join(main)
         if has_interfaces and modes.orthonormal:
-            share = 100 * float(np.clip(modes.shares[k], 0.0, 1.0))
-            text += f"; strain energy {share:.0f} % in constraint modes"
-        same = int(np.sum(groups == groups[k]))
-        if same > 1:
-            text += f"; one of {same} of the same frequency"
+            percent = 100 * float(np.clip(modes.shares[k], 0.0, 1.0))
+            text += f"; strain energy {percent:.0f} % in constraint modes"
+        multiplicity = int(np.sum(groups == groups[k]))
+        if multiplicity > 1:
+            text += f"; one of {multiplicity} of the same frequency"
         rows.append(Mode(column.label, float(frequency), text))
     return tuple(rows)
 

@@ -145,8 +145,19 @@ def _frames(
     """Return the interfaces with their motion in each mode, in space."""
     rows = WRENCH_INDICES[2 if body.dim == 2 else 3]
     frames = []
-    for i, rates in zip(interfaces, np.split(modes.motions, max(len(interfaces), 1)), strict=False):
+    for interface, rates in zip(
+        interfaces, np.split(modes.motions, max(len(interfaces), 1)), strict=False
+    ):
         motion = np.zeros((6, modes.vectors.shape[1]))
         motion[rows] = rates
-        frames.append(Interface(i.name, i.kind, i.point, i.axes, motion, *i.size))
+        frames.append(
+            Interface(
+                interface.name,
+                interface.kind,
+                interface.point,
+                interface.axes,
+                motion,
+                *interface.size,
+            )
+        )
     return tuple(frames)

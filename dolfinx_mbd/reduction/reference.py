@@ -180,8 +180,8 @@ def _orthonormal_modes(
     squares, transform, dependent, shares = comm.bcast(result, root=0)
     vectors = np.asfortranarray(basis.vectors @ transform)
     if np.max(np.sqrt(np.diag(M)) @ np.abs(transform), initial=0.0) > CANCELLATION:
-        squares, turn = _ritz_values(problem, vectors)
-        vectors, transform = np.asfortranarray(vectors @ turn), transform @ turn
+        squares, rotation = _ritz_values(problem, vectors)
+        vectors, transform = np.asfortranarray(vectors @ rotation), transform @ rotation
     errors = round_off(problem, vectors)
     _check_resolved(problem, squares, errors)
     count = _num_modes_up_to(squares, up_to, errors)
@@ -213,8 +213,8 @@ def _ritz_values(problem: ElasticProblem, vectors: Array) -> tuple[Array, Array]
     pairs = None
     if comm.rank == 0:
         pairs = scipy.linalg.eigh((K + K.T) / 2, (M + M.T) / 2)
-    squares, turn = comm.bcast(pairs, root=0)
-    return squares, turn
+    squares, rotation = comm.bcast(pairs, root=0)
+    return squares, rotation
 
 
 def _small_matrices(

@@ -81,17 +81,17 @@ def unit_cases(
     reaction = gram(comm, constraint, load)
     reaction[:, 6:] += np.eye(num_rigid * len(interfaces))
     stiffness = gram(comm, constraint, multiply(problem.stiffness, constraint))
-    motions = np.vstack([point_motion(i.point, problem.dim) for i in interfaces])
+    motions = np.vstack([point_motion(interface.point, problem.dim) for interface in interfaces])
     u = np.asfortranarray(held + constraint @ interface_motions(stiffness, reaction, motions))
     forces = multiply(problem.stiffness, u)
     work = column_sums(comm, u, forces)
     forces -= load
     virials = np.zeros((u.shape[1], len(interfaces), 3, 3))
-    for k, i in enumerate(interfaces):
-        if i.kind == "rigid":
-            shape = len(i.blocks), i.dim, u.shape[1]
-            f = in_space(forces[i.dofs].reshape(shape)[:, : problem.dim], axis=1)
-            arms = in_space(problem.positions[i.blocks]) - i.point
+    for k, interface in enumerate(interfaces):
+        if interface.kind == "rigid":
+            shape = len(interface.blocks), interface.dim, u.shape[1]
+            f = in_space(forces[interface.dofs].reshape(shape)[:, : problem.dim], axis=1)
+            arms = in_space(problem.positions[interface.blocks]) - interface.point
             virials[:, k] = np.einsum("pic,pj->cij", f, arms)
     return UnitCases(u, comm.allreduce(virials), work)
 

@@ -11,6 +11,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.stepping.contact_events import closings, smallest_depths
 from dolfinx_mbd.errors import AccuracyWarning, ModelRangeWarning, warn
+from dolfinx_mbd.kernels.columns import GAP, GAP_RATE
 
 __all__ = ["ContactSteps"]
 
@@ -69,8 +70,8 @@ class ContactSteps:
         table = np.array([self._before, *states])
         self._find_impacts(times, lengths, table)
         rows, points = table.shape[0] - 1, table.shape[1]
-        deepest, columns = np.argmin(table[1:, :, 0], axis=0), np.arange(points)
-        depths = -table[1:, :, 0][deepest, columns]
+        deepest, columns = np.argmin(table[1:, :, GAP], axis=0), np.arange(points)
+        depths = -table[1:, :, GAP][deepest, columns]
         deeper = depths > self._deepest
         self._deepest[deeper] = depths[deeper]
         self._deepest_time[deeper] = np.array(times)[deepest[deeper]]
@@ -90,7 +91,7 @@ class ContactSteps:
         `table` (rows + 1, P, 3) contains the states before and after each step. A compression
         begins when the gap closes, and ends when its rate changes sign or the gap opens.
         """
-        gaps, rates = table[:, :, 0], table[:, :, 1]
+        gaps, rates = table[:, :, GAP], table[:, :, GAP_RATE]
         touches = gaps < 0.0
         begins = touches[1:] & ~touches[:-1]
         any_begins: Array = np.any(begins, axis=1)

@@ -9,6 +9,7 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.errors import ModelRangeWarning, warn
+from dolfinx_mbd.kernels.columns import GAP
 
 __all__ = ["FilmChecks"]
 
@@ -18,7 +19,7 @@ class FilmChecks:
 
     def __init__(self, eqs: Assembler, start: float) -> None:
         self._films = eqs.loads.films()
-        self._gaps: Array = eqs.loads.film_gaps()[:, 0]
+        self._gaps: Array = eqs.loads.film_gaps()[:, GAP]
         self._times: Array = np.full(len(self._films), start)
 
     def memory(self) -> list[list[float]]:

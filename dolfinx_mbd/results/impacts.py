@@ -81,5 +81,5 @@ def find_impacts(
 
 def _crossing(time: Array, gap: Array, n: int) -> float:
     """Return the time between the saved times n − 1 and n at which a gap is zero."""
-    share = gap[n - 1] / (gap[n - 1] - gap[n])
-    return float(time[n - 1] + share * (time[n] - time[n - 1]))
+    fraction = gap[n - 1] / (gap[n - 1] - gap[n])
+    return float(time[n - 1] + fraction * (time[n] - time[n - 1]))

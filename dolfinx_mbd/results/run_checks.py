@@ -16,7 +16,7 @@ from dolfinx_mbd.body.static_errors import stretch_energies, warn_of_stretch
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.stepping.integrators import Stepper
 from dolfinx_mbd.errors import AccuracyWarning, MbdWarning, ModelRangeWarning, warn
-from dolfinx_mbd.kernels.columns import ETA, OMEGA
+from dolfinx_mbd.kernels.columns import ABOUT_X, ETA, OMEGA
 from dolfinx_mbd.mechanism.bodies import FlexibleBody
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.system import State, System
@@ -248,18 +248,20 @@ class RunChecks:
         if not whole.num_constraints:
             return
         at = Assembler(whole)
-        size = np.where(whole.row_motion < 3, whole.size, 1.0)
+        size = np.where(whole.row_motion < ABOUT_X, whole.size, 1.0)
         held = block.system.held
         for n in range(0, len(block), max(1, len(block) // 50)):
             at.q[:], at.angles[:] = local_row(block.q, n), block.angles[n]
-            share = np.abs(at.constraints(float(block.time[n]))) / size
+            ratios = np.abs(at.constraints(float(block.time[n]))) / size
             for rows, kind in ((held, AccuracyWarning), (~held, ModelRangeWarning)):
                 if rows.any():
-                    row = int(np.argmax(np.where(rows, share, -1.0)))
-                    unit = "of the size of the mechanism" if whole.row_motion[row] < 3 else "rad"
-                    place = f"{whole.constraint_name(row)} is violated by {share[row]:.3g} {unit}"
+                    row = int(np.argmax(np.where(rows, ratios, -1.0)))
+                    unit = (
+                        "of the size of the mechanism" if whole.row_motion[row] < ABOUT_X else "rad"
+                    )
+                    place = f"{whole.constraint_name(row)} is violated by {ratios[row]:.3g} {unit}"
                     text = f"{place} at t = {block.time[n]:g} s"
-                    self._record(kind.__name__, share[row], text)
+                    self._record(kind.__name__, ratios[row], text)
 
     def _warn_of_constraints(self, kind: type[MbdWarning]) -> None:
         value, text = self._worst.get(kind.__name__, (0.0, ""))

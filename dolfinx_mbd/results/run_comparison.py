@@ -46,25 +46,26 @@ def compare(
     """Return the differences of two runs by name; see `Solution.compare`."""
     first, second = times
     tolerance = _SAME_TIME * float(np.ptp(first))
-    near = np.minimum(np.searchsorted(second, first - tolerance), len(second) - 1)
-    same = np.abs(first - second[near]) <= tolerance
-    if same.sum() < min(2, len(first), len(second)):  # the start alone says nothing about the rest
-        count = "only one saved time" if same.any() else "no saved times"
+    nearest = np.minimum(np.searchsorted(second, first - tolerance), len(second) - 1)
+    matched = np.abs(first - second[nearest]) <= tolerance
+    # One common time, the start, does not show whether the runs agree
+    if matched.sum() < min(2, len(first), len(second)):
+        count = "only one saved time" if matched.any() else "no saved times"
         raise InputError(
             f"the runs have {count} in common; simulate both with steps of equal length, or "
             "interpolate: run.to_xarray().interp(time=other.time)",
             argument="other",
         )
-    rows, others = np.flatnonzero(same), near[same]
-    one, two = ({series.name: series for series in part} for part in data)
+    rows, others = np.flatnonzero(matched), nearest[matched]
+    first_series, second_series = ({series.name: series for series in part} for part in data)
     table = {}
-    for name in dict.fromkeys([*one, *two]):
-        mine, other = _series(one, name), _series(two, name)
-        if mine is None or other is None or other.values.shape[1:] != mine.values.shape[1:]:
+    for name in dict.fromkeys([*first_series, *second_series]):
+        series, other = _series(first_series, name), _series(second_series, name)
+        if series is None or other is None or other.values.shape[1:] != series.values.shape[1:]:
             continue
-        first_values, second_values = mine.values[rows], other.values[others]
+        first_values, second_values = series.values[rows], other.values[others]
         change = _norm(first_values - second_values)
-        if mine.quantity.components == "wxyz":  # ±p are the same rotation
+        if series.quantity.components == "wxyz":  # ±p are the same rotation
             change = np.minimum(change, _norm(first_values + second_values))
         n = int(np.argmax(change))
         table[name] = Difference(
@@ -72,20 +73,20 @@ def compare(
             rms=float(np.sqrt(np.mean(change**2))),
             time=float(first[rows[n]]),
             scale=float(_norm(first_values).max()),
-            unit=mine.unit,
+            unit=series.unit,
         )
     if not table:
         text = "the runs have no quantity in common"
-        raise InputError(text, argument="other", value=sorted(two))
+        raise InputError(text, argument="other", value=sorted(second_series))
     return table
 
 
 def _series(data: dict[str, Series], name: str) -> Series | None:
     """Return a quantity, or a component of a quantity that a run has, or None."""
-    whole, _, component = name.rpartition(".")
-    if name in data or whole not in data:
+    quantity, _, component = name.rpartition(".")
+    if name in data or quantity not in data:
         return data.get(name)
-    return data[whole].component(component)
+    return data[quantity].component(component)
 
 
 def _norm(values: Array) -> Array:

@@ -171,9 +171,9 @@ def _reactions(load: Array, elastic: Array, rows: Array, basis: Array) -> Array:
 def interface_map(body: ReducedBody, name: str) -> Array:
     """Return the matrix from z = (d, θ, η) to the motion of an interface, shape (6, 6+n)."""
     interface = body.interface(name)
-    rigid = np.eye(6)
-    rigid[:3, 3:] = -_skew(interface.point)
-    return np.hstack([rigid, interface.motion])
+    motions = np.eye(6)
+    motions[:3, 3:] = -_skew(interface.point)
+    return np.hstack([motions, interface.motion])
 
 
 def point_map(body: ReducedBody, name: str) -> Array:

@@ -114,7 +114,7 @@ class ModalTest:
     frequency_deviations: Array | None = None
     shape_deviations: Array | float | None = None
     least_mac: float = 0.7
-    _directions: Array = field(init=False, repr=False)
+    _directions: Array = field(init=False, repr=False)  # unit vectors (sensors, 3)
 
     __repr__ = short_repr
 

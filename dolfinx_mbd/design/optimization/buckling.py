@@ -69,7 +69,7 @@ class _Column:
 
     def __init__(self, body: ReducedBody, index: list[int]) -> None:
         first, second = (body.interfaces[k] for k in index)
-        self.index = index
+        self.first, self.second = index
         self.line = second.point - first.point
         self.length = float(np.linalg.norm(self.line))
         self.direction: Array = np.asarray(self.line / self.length, dtype=float)
@@ -79,7 +79,7 @@ class _Column:
 
     def _tension(self, wrenches: Array, direction: Array) -> Array:
         """Return the geometric stiffness of unit forces that pull the two interfaces apart."""
-        forces = wrenches[self.index[1], :3] - wrenches[self.index[0], :3]
+        forces = wrenches[self.second, :3] - wrenches[self.first, :3]
         return np.asarray(np.tensordot(direction, forces, axes=1))
 
     def stiffness(self) -> Array:
@@ -92,10 +92,10 @@ class _Column:
         """Return the derivative of G with respect to a parameter."""
         e, motion = self.direction, self.motion
         assert d.interface_stiffening is not None
-        moved = d.interface_points[self.index[1]] - d.interface_points[self.index[0]]
+        moved = d.interface_points[self.second] - d.interface_points[self.first]
         longer = float(e @ moved)
         turned: Array = (moved - e * longer) / self.length
-        change = d.interface_motions[self.index[1], :3] - d.interface_motions[self.index[0], :3]
+        change = d.interface_motions[self.second, :3] - d.interface_motions[self.first, :3]
         across = motion - np.outer(e, e @ motion)
         across_change = change - np.outer(e, e @ change + turned @ motion)
         across_change -= np.outer(turned, e @ motion)

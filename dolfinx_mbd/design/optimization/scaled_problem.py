@@ -93,14 +93,16 @@ class ScaledProblem:
 
     def values(self, x: Array) -> Array:
         """Return the scaled objective and constraints, shape (1 + m,)."""
-        return np.asarray(self._evaluated(x)[0] / self.sizes)
+        values, _ = self._evaluated(x)
+        return np.asarray(values / self.sizes)
 
     def jacobian(self, x: Array) -> Array:
         """Return the derivatives of `values`, shape (1 + m, n)."""
         x = np.clip(x, *self.bounds.T)
         key = x.tobytes()
         if key not in self._jacobians:
-            J = self._evaluated(x)[1].copy()
+            _, derivatives = self._evaluated(x)
+            J = derivatives.copy()
             if missing := [j for j in range(len(J)) if np.isnan(J[j]).any()]:
                 J[missing] = self._differences(x)[missing]
             self._jacobians[key] = J

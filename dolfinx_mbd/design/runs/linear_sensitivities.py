@@ -245,9 +245,9 @@ def linear_sensitivities(
             lost += [k for k, pole in enumerate(linear.poles) if pole == 0]
         slopes[name][lost] = np.nan
         even = np.tensordot(_EVEN, parts[0] - base[0], 1)
-        rest = np.asarray(even / (_AMPLIFICATION * step), dtype=float)
+        remainder = np.asarray(even / (_AMPLIFICATION * step), dtype=float)
         scale = np.fmax(np.abs(slopes[name]), _STEP * np.abs(linear.poles) / step)
-        errors = np.abs(pole_slopes(rest, spaces)) / np.maximum(scale, 1e-300)
+        errors = np.abs(pole_slopes(remainder, spaces)) / np.maximum(scale, 1e-300)
         _check(name, lost, float(errors.max(initial=0.0)))
     return LinearSensitivities(linear, dict(values), slopes, base, changes, spaces)
 

@@ -76,9 +76,9 @@ class LoadJumps:
     def _bisect(self, before: State, after: State, name: str, scale: float) -> None:
         """Find a jump of a load between two states, and report it if it moves."""
 
-        def value(share: float) -> Array:
-            t = before.time + share * (after.time - before.time)
-            return self._values(self._at, before, after, share, t)[name]
+        def value(fraction: float) -> Array:
+            t = before.time + fraction * (after.time - before.time)
+            return self._values(self._at, before, after, fraction, t)[name]
 
         low, high = 0.0, 1.0
         first, last = value(low), value(high)
@@ -93,7 +93,7 @@ class LoadJumps:
             if _size(last - first) <= limit:
                 return
         jump, dt = last - first, after.time - before.time
-        times = [before.time + share * dt for share in (low, high)]
+        times = [before.time + fraction * dt for fraction in (low, high)]
 
         def remains(at: Assembler) -> bool:
             ends = [self._values(at, before, after, low, t).get(name) for t in times]
@@ -119,17 +119,17 @@ class LoadJumps:
             warn(AccuracyWarning(text, quantity=f"jump of {name}", value=size, limit=_WARNING))
 
     def _values(
-        self, at: Assembler, before: State, after: State, share: float, t: float
+        self, at: Assembler, before: State, after: State, fraction: float, t: float
     ) -> dict[str, Array]:
         """Return the values of loads and drivers at a time and between two states."""
         drivers = at.system.drivers
         values = {f"driver {driver.name!r}": np.array([driver.at(t)[0]]) for driver in drivers}
         if self._has_loads:
             at.put(before)
-            if share:
-                at.move(before.q, share * self._increment(before, after))
-                at.v += share * (after.v - before.v)
-                at.angles += share * (after.angles - before.angles)
+            if fraction:
+                at.move(before.q, fraction * self._increment(before, after))
+                at.v += fraction * (after.v - before.v)
+                at.angles += fraction * (after.angles - before.angles)
             at.update_loaded_frames(t)
             values |= {f"load {load.name!r}": value for load, value in self._load_values(at, t)}
         return values

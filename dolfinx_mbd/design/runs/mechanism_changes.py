@@ -200,8 +200,9 @@ class MechanismChange:
         changes = self._loads_change, self._drivers_change, self._frames_change
         if any((*changes, self._joints_change)):
             parts = {k: self._wrenches(k, states) for k in FACTORS}
-            values += central_difference({k: part[1] for k, part in parts.items()}, self.step)
-            wrenches = {k: part[0] for k, part in parts.items()}
+            wrenches = {k: wrench for k, (wrench, _) in parts.items()}
+            constraints = {k: misfit for k, (_, misfit) in parts.items()}
+            values += central_difference(constraints, self.step)
             if self._frames_change:
                 forces = {k: self._forces(k, states, w) for k, w in wrenches.items()}
                 rows += central_difference(forces, self.step)
@@ -214,7 +215,7 @@ class MechanismChange:
         bodies = self._base.frames.bodies
         data = bodies.data.copy()
         for row in bodies.table:
-            sizes = dict(zip(range(MASS, MASS + 12), array_sizes(row), strict=True))
+            sizes = dict(enumerate(array_sizes(row), start=MASS))
             for column in _MATRICES:
                 data[row[column] : row[column] + sizes[column]] = 0.0
         zero = np.zeros_like(states.v)
@@ -235,12 +236,13 @@ class MechanismChange:
                     for k, frame in enumerate(frames):
                         total[frame] += wrench[6 * k : 6 * k + 6]
         if self._drivers_change or self._frames_change or self._joints_change:
-            turns, offsets = np.zeros((count, len(s.first))), np.zeros((count, s.num_constraints))
+            driver_angles = np.zeros((count, len(s.first)))
+            offsets = np.zeros((count, s.num_constraints))
             for i, t in enumerate(states.time):
-                turns[i], offsets[i] = at.joints.driver_positions(t)
+                driver_angles[i], offsets[i] = at.joints.driver_positions(t)
             bodies, rows = at.frames.bodies, at.joints.motion_rows
             joint_wrenches(bodies.table, bodies.data, at.position, at.rotation, states.q, s.first,
-                           s.second, turns, s.axes_signs, rows, offsets, states.lam,
+                           s.second, driver_angles, s.axes_signs, rows, offsets, states.lam,
                            wrenches, values)  # fmt: skip
             if at.joints.relations:
                 for i, state in enumerate(states.states):
@@ -250,7 +252,7 @@ class MechanismChange:
         return wrenches, values
 
     def _forces(self, factor: int, states: States, wrenches: Array) -> Array:
-        """Return the forces of wrenches (S, nf, 6) in the residual, with the changed frames."""
+        """Return the forces of wrenches (S, frames, 6) in the residual, with the changed frames."""
         bodies, rows = self.assemblers[factor].frames.bodies, np.zeros(states.v.shape)
         wrench_forces(bodies.table, bodies.data, states.q, wrenches, rows)
         return rows

@@ -240,7 +240,8 @@ class ParameterTerms:
         at = Assembler(self.system)
         at.put(first)
         at.update_poses(first.time)
-        B, values = at.constraint_matrix(), self.equations([first])[1][0]
+        _, (values,) = self.equations([first])
+        B = at.constraint_matrix()
         change = np.zeros(slopes.shape)
         for columns in (self.system.rigid, np.arange(len(slopes))):
             error = values + B @ (slopes + change)

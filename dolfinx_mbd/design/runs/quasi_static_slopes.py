@@ -16,6 +16,7 @@ from dolfinx_mbd.design.runs.mechanism_changes import central_difference
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError, extent
 from dolfinx_mbd.dynamics.assembly.rates import steady_accelerations
 from dolfinx_mbd.dynamics.start.quasi_static import Balance, elastic_derivative
+from dolfinx_mbd.kernels.columns import ABOUT_X
 from dolfinx_mbd.mechanism.system import State, System
 
 _SAME = 1e-8  # largest difference of accelerations from those of the start, relative to them
@@ -49,11 +50,11 @@ class QuasiStaticSlopes:
         balance = Balance(base, first.time, {})
         balance.settle(v)
         self._still = self._elastic(base.q)
-        self._still_matrix = elastic_derivative(base, first.time, {}, length)[1]
+        _, self._still_matrix = elastic_derivative(base, first.time, {}, length)
         self._time_step = min(1e-5, 1e-3 / max(1e-3, float(np.abs(base.v[self._r]).max())))
         rate_error = np.linalg.solve(self._still_matrix, self._rate(base, self._still))
         self._restore(base, first.time, self._deformed, self._speed)
-        self._matrix = elastic_derivative(base, first.time, {}, length)[1]
+        _, self._matrix = elastic_derivative(base, first.time, {}, length)
         difference = np.abs(base.a - first.a).max() / np.abs(first.a).max()
         same_rate = np.abs(rate_error).max() <= _SAME_RATE * np.abs(self._speed).max()
         self.valid = bool(same_rate and difference <= _SAME)
@@ -112,7 +113,7 @@ class QuasiStaticSlopes:
         `AssemblyError` if it is singular or the constraints cannot be satisfied.
         """
         s, r = at.system, self._r
-        lengths, change = np.where(s.row_motion < 3, s.size, 1.0), np.zeros(s.num_velocities)
+        lengths, change = np.where(s.row_motion < ABOUT_X, s.size, 1.0), np.zeros(s.num_velocities)
         for _ in range(_MAX_ITERATIONS):
             values = at.constraints(t)
             error = float(np.abs(values / lengths).max())
@@ -125,9 +126,11 @@ class QuasiStaticSlopes:
         at.update_poses(t)
         B = at.constraint_matrix()
         at.v[:] = v
-        at.v[r] -= _solved(B[:, r], at.constraint_rates(t)[0] + B @ v)
+        rates, _ = at.constraint_rates(t)
+        at.v[r] -= _solved(B[:, r], rates + B @ v)
         at.a[:], at.lam[:] = steady_accelerations(at, r), 0.0
-        at.a[r] -= _solved(B[:, r], at.constraint_rates(t)[1] + B @ at.a)
+        _, bias = at.constraint_rates(t)
+        at.a[r] -= _solved(B[:, r], bias + B @ at.a)
         at.residual(t)
         at.lam[:] = _solved(B[:, r].T, -at.rows[r])
 

@@ -102,13 +102,13 @@ class RunSensitivities:
         A smaller step is tried only if the largest one is too long for the output.
         """
         results: list[tuple[float, Array]] = []
-        for share in STEP_SHARES:
-            step, runs = self._neighbours.of(name, share)
+        for fraction in STEP_SHARES:
+            step, runs = self._neighbours.of(name, fraction)
             values = {factor: array("output(run)", output(run)) for factor, run in runs.items()}
             slope = central_difference(values, step)
-            rest = slope - central_difference({k: values[k] for k in FACTORS}, step)
+            remainder = slope - central_difference({k: values[k] for k in FACTORS}, step)
             largest = float(np.abs(slope).max(initial=0.0))
-            error = float(np.abs(rest).max(initial=0.0)) / max(largest, 1e-300)
+            error = float(np.abs(remainder).max(initial=0.0)) / max(largest, 1e-300)
             results.append((error, slope))
             if error <= LARGEST_REST:
                 break
@@ -234,22 +234,22 @@ class _Neighbours:
         self._terms, self._run, self._derivatives = terms, run, derivatives
         self._runs: dict[tuple[str, float], tuple[float, dict[int, Solution]]] = {}
 
-    def of(self, name: str, share: float) -> tuple[float, dict[int, Solution]]:
+    def of(self, name: str, fraction: float) -> tuple[float, dict[int, Solution]]:
         """Return a step of a parameter and the runs at its multiples -2, -1, 1 and 2.
 
-        `share` is the ratio of the step to the largest one.
+        `fraction` is the ratio of the step to the largest one.
         """
-        if (name, share) not in self._runs:
+        if (name, fraction) not in self._runs:
             terms = self._terms
             k, step = list(terms.values).index(name), terms.steps[name]
             parts = [part[:, :, k] for part in self._derivatives]
             h = LARGEST_MOVE / max(float(np.abs(parts[0]).max()), 1e-300)
-            h = share * min(OUTPUT_STEP * step, h)
+            h = fraction * min(OUTPUT_STEP * step, h)
             runs = {
                 f: _moved(terms.changed(name, f * h), self._run, parts, f * h) for f in FOURTH_ORDER
             }
-            self._runs[name, share] = h, runs
-        return self._runs[name, share]
+            self._runs[name, fraction] = h, runs
+        return self._runs[name, fraction]
 
 
 def _moved(system: System, run: Solution, derivatives: list[Array], step: float) -> Solution:

@@ -64,7 +64,7 @@ class SteadyMotions:
         at = Assembler(linear.system)
         motions = self._put(at, linear.state)
         basis = free_directions(motions)
-        K = motions.reduced(basis)[2]
+        _, _, K = motions.reduced(basis)
         squares, shapes = np.linalg.eigh(0.5 * (K + K.T))
         order = np.argsort(np.abs(squares))  # neutral motions first
         self._basis = basis @ shapes[:, order]
@@ -85,12 +85,13 @@ class SteadyMotions:
             N = self._free(motions)[:, self._neutral :]
             y = _least_move(motions, at.values)
             force = motions.resolve.T @ at.rows + motions.stiffness @ y
-            y -= N @ np.linalg.solve(motions.reduced(N)[2], N.T @ force)
+            _, _, K = motions.reduced(N)
+            y -= N @ np.linalg.solve(K, N.T @ force)
             at.move(at.q.copy(), motions.resolve @ y)
             at.v += motions.resolve @ (motions.carry @ y)
             motions = self._coefficients(at, state.time)
-        row, share = unbalanced(at, state.time)
-        if not share <= _BALANCE:
+        row, ratio = unbalanced(at, state.time)
+        if not ratio <= _BALANCE:
             raise SteadyError(f"{system.row_name(row)} is not in balance for a changed parameter")
         basis = self._free(motions)
         parts = state_space(at, state.time, motions, basis, inputs, self._outputs)

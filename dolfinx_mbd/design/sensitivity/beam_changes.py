@@ -144,6 +144,8 @@ def beam_change(model: BeamModel, parameter: Parameter | SectionParameter) -> Be
     if any(_nonzero(value) for value in section.values()):
         change = copy.copy(model.section)  # not a section: its numbers may have any sign
         assign(change, **section)
+        # Constants in the forms, so that other values need no compilation; without Iyz if it is
+        # zero, as in the forms of a section with principal axes
         form_section = copy.copy(change)
         names = [name for name in SECTION if name != "Iyz" or _nonzero(section[name])]
         assign(form_section, **{name: _constant(model, section[name]) for name in names})

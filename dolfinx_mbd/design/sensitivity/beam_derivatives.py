@@ -76,7 +76,8 @@ def beam_derivatives(
                     derivatives = without_omitted_modes(problem, split, forces, *derivatives)
                 entries[name] = _entries(reduction, problem, *derivatives, matrices)
                 if stiffening is not None:
-                    spin, wrenches = stiffening(matrices, derivatives[0])
+                    mode_changes, _ = derivatives
+                    spin, wrenches = stiffening(matrices, mode_changes)
                     entries[name] |= {"spin_stiffening": spin, "interface_stiffening": wrenches}
         if stiffening is not None:
             stiffening.destroy()
@@ -118,9 +119,10 @@ def _entries(
     places = {p.name: p.position for p in body.points}
     points = beam_points(model, rates, places)
     moved, shifts = point_rates(model, nodal, places, change.chain)
-    skin: Any = (None, None)
+    skin_positions: Any = None
+    skin_modes: Any = None
     if body.skin is not None:
-        skin = _skin(model, nodal, rates, change)
+        skin_positions, skin_modes = _skin(model, nodal, rates, change)
     return {
         "total_mass": mass,
         "first_moments": first,
@@ -132,8 +134,8 @@ def _entries(
         "interface_motions": motions.reshape(len(body.interfaces), 6, n),
         "positions": shifts,
         "point_modes": moved + np.array([p.modes for p in points]).reshape(-1, n, 3),
-        "skin_positions": skin[0],
-        "skin_modes": skin[1],
+        "skin_positions": skin_positions,
+        "skin_modes": skin_modes,
         "spin_stiffening": None,
         "interface_stiffening": None,
         "limits": _limits(model, change),
@@ -152,7 +154,7 @@ def _limits(model: BeamModel, change: BeamChange) -> tuple[float, float]:
 def _moments(
     problem: Any, modes: Array, changes: Array, matrices: ChangedMatrices
 ) -> tuple[float, Array, Array]:
-    """Return the derivatives of the mass, S and H."""
+    """Return the derivatives of the mass, the first moments S and the second moments H."""
     comm = problem.comm
     X = np.asfortranarray(np.hstack([problem.rigid_motions(), modes]))
     Y = np.asfortranarray(np.hstack([matrices.turned, changes]))  # X′

@@ -97,8 +97,8 @@ def _solutions(
     """
     comm = problem.comm
     free = np.ones(problem.num_owned, dtype=bool)
-    for i in interfaces:
-        free[i.dofs] = False
+    for interface in interfaces:
+        free[interface.dofs] = False
     fixed = _joined(comm, split.fixed)
     F, mask = _joined(comm, forces), _joined(comm, free[:, None])[:, 0]
     K, M = (_gathered(A)[mask][:, mask] for A in (problem.stiffness, problem.mass_matrix))
@@ -148,8 +148,8 @@ class StiffeningRates:
         self._stiffness = FreeStiffness(solid, np.asfortranarray(R @ factor), "dolfinx_mbd_")
         loads = -self._inertia @ self._relief
         loads[:, :6] += self._spins
-        for k, i in enumerate(interfaces):
-            loads[i.dofs, 6 + 6 * k : 12 + 6 * k] += np.eye(6)[: len(i.dofs)]
+        for k, interface in enumerate(interfaces):
+            loads[interface.dofs, 6 + 6 * k : 12 + 6 * k] += np.eye(6)[: len(interface.dofs)]
         self._displacements = self._stiffness.solve_body(loads)
 
     def __call__(self, matrices: ChangedMatrices, changes: Array) -> tuple[Array, Array]:

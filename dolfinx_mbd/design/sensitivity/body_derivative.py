@@ -121,12 +121,12 @@ class BodyDerivative:
 
     @property
     def skin_positions(self) -> Array | None:
-        """Derivatives of the positions of the skin, shape (ns, 3), or None."""
+        """Derivatives of the positions of the skin, shape (nodes, 3), or None."""
         return None if self.arrays.skin is None else self.arrays.skin.points
 
     @property
     def skin_modes(self) -> Array | None:
-        """Derivatives of the modes at the skin, shape (n, ns, 3), or None."""
+        """Derivatives of the modes at the skin, shape (n, nodes, 3), or None."""
         return None if self.arrays.skin is None else self.arrays.skin.modes
 
     @property
@@ -141,7 +141,7 @@ class BodyDerivative:
 
     @property
     def stress(self) -> Array | None:
-        """Derivative of `StressModes.stress`, shape (6, ns, n), or None."""
+        """Derivative of `StressModes.stress`, shape (6, nodes, n), or None."""
         return None if self.arrays.stress is None else self.arrays.stress.stress
 
     @property
@@ -262,14 +262,14 @@ def _held_modes(
         for A, change in (stiffness, mass)
     )
     groups = groups_of(squares)
-    same = groups[:, None] == groups
+    equal_frequency = groups[:, None] == groups
     Q = np.zeros_like(k)  # turns multiple modes to the branches of their frequency
     for group in np.unique(groups):
         block = np.ix_(groups == group, groups == group)
         Q[block] = np.linalg.eigh((k - m * squares)[block])[1]
     y, k, m = y @ Q, Q.T @ k @ Q, Q.T @ m @ Q
-    gaps = np.where(same, 1.0, squares - squares[:, None])
-    coefficients = np.where(same, -m / 2, (k - m * squares) / gaps)
+    gaps = np.where(equal_frequency, 1.0, squares - squares[:, None])
+    coefficients = np.where(equal_frequency, -m / 2, (k - m * squares) / gaps)
     rates = np.diag(k) - squares * np.diag(m)
     return squares, rates, Z @ y, Z_change @ y + Z @ y @ coefficients
 
@@ -323,7 +323,8 @@ def derivative_from(body: ReducedBody, entries: Mapping[str, Any]) -> BodyDeriva
         entries: Derivatives by attribute of `ReducedBody`; of interfaces, points, skin, stiffening
             and stress as `interface_points`, `interface_motions`, `positions`, `point_modes`,
             `skin_positions`, `skin_modes`, `spin_stiffening`, `interface_stiffening` and `stress`,
-            of bores their displacements; and `limits` and `second_order`.
+            of bores their displacements; and `limits` and `second_order`, which are attributes of
+            `BodyDerivative`.
     """
     e, zero = entries, map_arrays(lambda _, value: 0 * value, with_values(body, left_out=()))
     moments = e["total_mass"], e["first_moments"], e["second_moments"]

@@ -271,7 +271,7 @@ def _body_derivative(
         spin, wrenches = stiffening(matrices, changes, rotations, in_body[:, 3:])
         unit = with_values(body.stiffening, spin=spin, interfaces=wrenches, work=None)
         arrays = with_values(arrays, stiffening=unit)
-    moments = arrays.total_mass, arrays.first_moments, arrays.second_moments
+    mass_moments = arrays.total_mass, arrays.first_moments, arrays.second_moments
     points = np.array([i.point for i in arrays.interfaces]).reshape(-1, 3)
     rates = frequency_derivatives(body, stiffness)
     rows = zip(arrays.modes, rates, strict=True)
@@ -281,8 +281,8 @@ def _body_derivative(
         modes=tuple(with_values(mode, frequency=float(rate)) for mode, rate in rows),
         damping=parts.damping(matrices, changes, stiffness),
         gauges=gauge_derivatives(reduction, changes, matrices.velocity),
-        effective_masses=effective_mass_derivatives(body, moments, stiffness, points, in_body),
+        effective_masses=effective_mass_derivatives(body, mass_moments, stiffness, points, in_body),
     )
-    centre, central_inertia = central_derivatives(body, *moments)
+    centre, central_inertia = central_derivatives(body, *mass_moments)
     size = second_order_size(body, energies, column_sums(comm, changes, inertia))
     return BodyDerivative(arrays, centre, central_inertia, matrices.limits, size)

@@ -179,8 +179,8 @@ class BasisDerivatives:
             rotation = split.rigid_factor @ self._rigid_parts
             add_combined(moved, turned, rotation)
             carried = self._moved_points(derivatives) @ rotation
-            turns = gram(comm, turned, self._mass_span[:, count:])
-            coefficients[:count] -= split.rigid_factor.T @ turns
+            rotations = gram(comm, turned, self._mass_span[:, count:])
+            coefficients[:count] -= split.rigid_factor.T @ rotations
         stiff = np.asfortranarray(stiff[:, count:num_span])
         return ModeLoads(*right, moved, carried, coefficients, stiff, inertia)
 
@@ -265,8 +265,8 @@ class BasisDerivatives:
         """Return the derivative of the motion of the interfaces in unit rigid motions."""
         dim, unit = self.problem.dim, np.eye(self.problem.num_rigid)
         rows: list[Array] = [np.zeros((0, len(unit)))]
-        for i in self.interfaces:
-            v = in_space(point_velocity(self.problem, i, derivatives))
+        for interface in self.interfaces:
+            v = in_space(point_velocity(self.problem, interface, derivatives))
             rows.append(point_motion(v, dim) - unit)
         return np.vstack(rows)
 
@@ -313,30 +313,34 @@ class BasisDerivatives:
         problem, dim = self.problem, self.problem.dim
         num_rigid = problem.num_rigid
         out = np.zeros((problem.num_owned, motions.shape[1]), order="F")
-        for k, i in enumerate(self.interfaces):
-            if i.kind != "rigid":
+        for k, interface in enumerate(self.interfaces):
+            if interface.kind != "rigid":
                 continue
-            relative = derivatives.velocity[i.blocks] - point_velocity(problem, i, derivatives)
+            relative = derivatives.velocity[interface.blocks] - point_velocity(
+                problem, interface, derivatives
+            )
             turned = rigid_motions(relative)
             turned[:, :dim] = 0.0
-            out[i.dofs] = turned @ motions[num_rigid * k : num_rigid * (k + 1)]
+            out[interface.dofs] = turned @ motions[num_rigid * k : num_rigid * (k + 1)]
         return out
 
     def border_derivative(self, derivatives: MatrixDerivatives) -> Array | None:
         """Return the derivative of Cᵀ of the averaged interfaces, or None if it is zero."""
         velocity, problem = derivatives.velocity, self.problem
-        if velocity is None or not any(i.rows is not None for i in self.interfaces):
+        if velocity is None or not any(interface.rows is not None for interface in self.interfaces):
             return None
         columns = []
-        for i in self.interfaces:
-            if i.rows is None:
+        for interface in self.interfaces:
+            if interface.rows is None:
                 continue
-            moments = InterfaceMoments(problem.space, i.facets, i.point[: problem.dim])
-            moved = point_velocity(problem, i, derivatives)
+            moments = InterfaceMoments(
+                problem.space, interface.facets, interface.point[: problem.dim]
+            )
+            moved = point_velocity(problem, interface, derivatives)
             shift = ufl.inner(moments.spin * ufl.as_vector(moved.tolist()), moments.test)
             raw = moments.assembled(moments.form)
             change = moments.assembled(derivatives.of_form(moments.form) - shift * moments.ds)
-            R, turned = problem.rigid_motions(i.point), rigid_motions(velocity - moved)
+            R, turned = problem.rigid_motions(interface.point), rigid_motions(velocity - moved)
             turned[:, : problem.dim] = 0.0
             G = gram(problem.comm, raw, R)
             G_change = gram(problem.comm, change, R) + gram(problem.comm, raw, turned)
@@ -354,10 +358,10 @@ class BasisDerivatives:
         if border is None:
             return np.zeros(X.shape, order="F"), None
         comm, multipliers = self.problem.comm, []
-        for i in self.interfaces:
-            if i.rows is not None:
-                R = self.problem.rigid_motions(i.point, i.blocks)
-                multipliers.append(gram(comm, R, forces[i.dofs]))
+        for interface in self.interfaces:
+            if interface.rows is not None:
+                R = self.problem.rigid_motions(interface.point, interface.blocks)
+                multipliers.append(gram(comm, R, forces[interface.dofs]))
         border = np.asfortranarray(border)
         return combined(border, -np.vstack(multipliers)), -gram(comm, border, X)
 

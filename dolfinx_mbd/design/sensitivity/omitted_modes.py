@@ -39,11 +39,11 @@ def interface_averages(
     """Return the motion of the interfaces in displacements, (coordinates, columns); collective."""
     comm = problem.comm
     rows: list[Array] = [np.zeros((0, X.shape[1]))]
-    for i in interfaces:
-        border = border_rows(problem.num_owned, (i,))
+    for interface in interfaces:
+        border = border_rows(problem.num_owned, (interface,))
         if border is None:
-            R = problem.rigid_motions(i.point, i.blocks)
-            mean = np.linalg.solve(gram(comm, R, R), gram(comm, R, X[i.dofs]))
+            R = problem.rigid_motions(interface.point, interface.blocks)
+            mean = np.linalg.solve(gram(comm, R, R), gram(comm, R, X[interface.dofs]))
             rows.append(np.asarray(mean, dtype=float))
         else:
             rows.append(gram(comm, border, X))  # type: ignore[arg-type]

@@ -64,7 +64,7 @@ class PrestressDerivatives:
             of_form: Function that returns the derivative of a form.
         """
         problem, V = self.problem, self.problem.space
-        u, measure, v = problem.prestress.displacement, problem.prestress.measure, None
+        u, measure = problem.prestress.displacement, problem.prestress.measure
         v = ufl.TestFunction(V)
         stress = law(u) + initial
         load = ufl.algorithms.expand_derivatives(of_form(ufl.inner(stress, strain(v)) * measure))

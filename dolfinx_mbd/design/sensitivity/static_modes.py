@@ -77,17 +77,21 @@ def with_static_modes(
         return split
     inertia = problem.apply_mass(ritz)
     excess = np.asfortranarray(solve(inertia) * split.squares - ritz)
-    values, turn = np.linalg.eigh(gram(comm, excess, problem.apply_mass(excess)))
+    values, eigenvectors = np.linalg.eigh(gram(comm, excess, problem.apply_mass(excess)))
     exact = values < EXACT**2
     if exact.all():
         return split
-    squares, y = np.linalg.eigh(turn[:, exact].T @ (split.squares[:, None] * turn[:, exact]))
-    eigen, other = turn[:, exact] @ y, turn[:, ~exact]
+    squares, y = np.linalg.eigh(
+        eigenvectors[:, exact].T @ (split.squares[:, None] * eigenvectors[:, exact])
+    )
+    eigen, other = eigenvectors[:, exact] @ y, eigenvectors[:, ~exact]
     solutions = solve(forces)
     inside = gram(comm, inertia, solutions)  # coefficients of L in the Ritz vectors
     a = np.linalg.pinv(other.T @ inside, rcond=1e-10)
-    rest = np.asfortranarray(ritz @ other - (solutions - ritz @ eigen @ (eigen.T @ inside)) @ a)
-    error = gram(comm, rest, problem.apply_mass(rest))
+    remainder = np.asfortranarray(
+        ritz @ other - (solutions - ritz @ eigen @ (eigen.T @ inside)) @ a
+    )
+    error = gram(comm, remainder, problem.apply_mass(remainder))
     if np.sqrt(np.abs(np.diag(error)).max(initial=0.0)) > SPAN:
         raise InputError(
             "sensitivities are not available: the modes of the body are not combinations of its "

@@ -140,13 +140,15 @@ class StiffeningDerivatives:
         """Return the motion of the interfaces in each unit case, shape (coordinates, cases)."""
         problem = self.basis.problem
         parts: list[Array] = []
-        for i in self.basis.interfaces:
-            if i.rows is not None:
-                parts.append(gram(problem.comm, i.rows, u[i.dofs]))
+        for interface in self.basis.interfaces:
+            if interface.rows is not None:
+                parts.append(gram(problem.comm, interface.rows, u[interface.dofs]))
                 continue
-            R = problem.rigid_motions(i.point, i.blocks)
+            R = problem.rigid_motions(interface.point, interface.blocks)
             G = gram(problem.comm, R, R)
-            parts.append(np.asarray(np.linalg.solve(G, gram(problem.comm, R, u[i.dofs])), float))
+            parts.append(
+                np.asarray(np.linalg.solve(G, gram(problem.comm, R, u[interface.dofs])), float)
+            )
         return np.vstack(parts)
 
     def _load_derivative(self, matrices: MatrixDerivatives) -> Array:
@@ -176,16 +178,18 @@ class StiffeningDerivatives:
         """Return the derivatives of the virials, shape (cases, interfaces, 3, 3)."""
         problem, dim = self.basis.problem, self.basis.problem.dim
         virials = np.zeros_like(self._cases.virials)
-        for k, i in enumerate(self.basis.interfaces):
-            if i.kind != "rigid":
+        for k, interface in enumerate(self.basis.interfaces):
+            if interface.kind != "rigid":
                 continue
-            shape = len(i.blocks), dim, forces.shape[1]
-            arms = in_space(problem.positions[i.blocks]) - i.point
-            f = in_space(forces[i.dofs].reshape(shape), axis=1)
+            shape = len(interface.blocks), dim, forces.shape[1]
+            arms = in_space(problem.positions[interface.blocks]) - interface.point
+            f = in_space(forces[interface.dofs].reshape(shape), axis=1)
             virials[:, k] = np.einsum("pic,pj->cij", f, arms)
             if matrices.velocity is not None:
-                relative = matrices.velocity[i.blocks] - point_velocity(problem, i, matrices)
-                f = in_space(self._forces[i.dofs].reshape(shape), axis=1)
+                relative = matrices.velocity[interface.blocks] - point_velocity(
+                    problem, interface, matrices
+                )
+                f = in_space(self._forces[interface.dofs].reshape(shape), axis=1)
                 virials[:, k] += np.einsum("pic,pj->cij", f, in_space(relative))
         return np.asarray(problem.comm.allreduce(virials))
 

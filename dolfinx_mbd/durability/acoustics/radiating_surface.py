@@ -75,8 +75,8 @@ def radiating_surface(
         source: A reduction, whose surface and modes are integrated exactly; or a reduced body with
             a skin, on whose triangles the modes are interpolated linearly.
         where: Function that marks the points of the radiating part, from coordinates of shape
-            (3, np), m, as in `dolfinx.mesh.locate_entities_boundary`. A facet radiates if all its
-            corners are marked. By default the whole surface, including surfaces of cavities.
+            (3, points), m, as in `dolfinx.mesh.locate_entities_boundary`. A facet radiates if all
+            its corners are marked. By default the whole surface, including surfaces of cavities.
 
     Raises:
         InputError: The body is plane or has no skin, or no facet is marked.
@@ -90,7 +90,7 @@ def radiating_surface(
     """
     instance("source", source, (Reduction, ReducedBody))
     if where is not None:
-        function("where", where, "where(x), x of shape (3, np)")
+        function("where", where, "where(x), x of shape (3, points)")
     if isinstance(source, Reduction):
         return _mesh_surface(source, where)
     if source.skin is None or not len(source.skin.triangles):
@@ -140,7 +140,7 @@ def _skin_surface(skin: Skin, where: Where | None) -> RadiatingSurface:
 
 
 def _select_points(where: Where | None, x: Array) -> NDArray[np.bool_]:
-    """Return which points (3, np) are marked, as truth values."""
+    """Return which points (3, points) are marked, as truth values."""
     marked = np.ones(x.shape[1], dtype=bool) if where is None else np.asarray(where(x))
     if marked.dtype != bool or marked.shape != (x.shape[1],):
         reject("where", where, "a function that returns one truth value for each point")

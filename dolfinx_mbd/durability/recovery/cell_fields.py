@@ -60,7 +60,7 @@ class Points:
     element: Any  # scalar element
     reference: Array  # points in the reference cell, shape (points of a cell, dim)
     cells: NDArray[np.int32]  # owned cells
-    dofs: NDArray[np.int32]  # dofs of the scalar space at the points, cell by cell, shape (np,)
+    dofs: NDArray[np.int32]  # dofs of the scalar space at the points, cell by cell, shape (points,)
 
     __repr__ = short_repr
 
@@ -77,7 +77,7 @@ class Points:
         return fem.functionspace(self.mesh, element)
 
     def fill(self, function: fem.Function, values: Array) -> fem.Function:
-        """Put values (np, *shape) into a function on `space(shape)`, and return it. Collective."""
+        """Put values (points, *shape) into a function on `space(shape)`; return it. Collective."""
         blocks = function.x.array.reshape(-1, function.function_space.dofmap.bs)
         blocks[self.dofs] = values.reshape(len(self.dofs), blocks.shape[1])
         function.x.scatter_forward()
@@ -147,7 +147,7 @@ def linear_in(
 
 
 def field_modes(space: fem.FunctionSpace, modes: Array, expression: Expr, points: Points) -> Array:
-    """Return the values of a linear expression for each mode, shape (components, np, n).
+    """Return the values of a linear expression for each mode, shape (components, points, n).
 
     The expression is a vector from `linear_in`; modes have shape (owned dofs, n). Collective.
     """
@@ -179,7 +179,7 @@ class Fields:
     """A quantity at several instants; ``fields[k]`` returns a new `fem.Function`."""
 
     points: Points
-    modes: Array  # linear quantities for each mode, shape (ingredients, np, n)
+    modes: Array  # linear quantities for each mode, shape (ingredients, points, n)
     quantity: Quantity  # defined by the linear quantities
     time: Array  # (nt,), s
     eta: Array  # (nt, n)
@@ -200,7 +200,7 @@ class Fields:
         return fem.Function(self.points.space(self.quantity.shape), name=self.quantity.name)
 
     def values(self, row: int) -> Array:
-        """Return the values at the points of this rank at an instant, shape (np, *value shape)."""
+        """Return the values at the points of this rank at an instant, (points, *value shape)."""
         return values_over_time(self.modes, self.eta[row][None], self.quantity)[0]
 
     def at_row(self, row: int, out: fem.Function | None = None) -> fem.Function:
@@ -234,7 +234,7 @@ class Envelope(HtmlView):
         return rows
 
     def values(self) -> tuple[Array, Array]:
-        """Return values and times at the points of this rank, shape (np,) each."""
+        """Return values and times at the points of this rank, shape (points,) each."""
         return self.value.x.array[self.points.dofs], self.time.x.array[self.points.dofs]
 
     def write(self, path: str | Path) -> None:

@@ -271,7 +271,7 @@ def _elongations(
 
 
 def _values(space: fem.FunctionSpace, modes: Array, x: Array, tolerance: float = CURVED) -> Array:
-    """Return modes (owned dofs, n) at points x (np, 3), shape (np, 3, n). Collective."""
+    """Return modes (owned dofs, n) at points x (points, 3), shape (points, 3, n). Collective."""
     points = {str(k): position for k, position in enumerate(x)}
     stations = material_points(space, modes, points, tolerance)
     return np.array([s.modes.T for s in stations]).reshape(len(x), 3, modes.shape[1])

@@ -53,7 +53,7 @@ class MeshFields(Fields):
     __repr__ = short_repr
 
     def values(self, row: int) -> Array:
-        """Return the values at the points of this rank at an instant, shape (np, *value shape)."""
+        """Return the values at the points of this rank at an instant, (points, *value shape)."""
         rows = self.quantity.matrix @ self.evaluate(row)
         return self.quantity.evaluate(rows)
 
@@ -95,7 +95,7 @@ class MeshRecovery:
         self._u, self._w = fem.Function(self.space), fem.Function(self.space)
 
     def positions(self) -> Array:
-        """Return the positions of the points of this rank in the undeformed body, (np, 3), m."""
+        """Return the undeformed positions of the points of this rank, (points, 3), m."""
         mesh, points = self.space.mesh, self.points
         compiled = fem.Expression(ufl.SpatialCoordinate(mesh), points.reference)
         values = np.asarray(compiled.eval(mesh, points.cells))
@@ -121,7 +121,7 @@ class MeshRecovery:
         )  # fmt: skip
 
     def extremes(self, history: Any, what: Any, sign: float) -> tuple[Array, Array, Quantity]:
-        """Return extreme values (np,) of a scalar, their times (np,) and its definition.
+        """Return extreme values (points,) of a scalar, their times (points,) and its definition.
 
         Args:
             history: See `motion`.
@@ -204,7 +204,7 @@ class MeshRecovery:
         return place.rotated(first_piola * F.T / ufl.det(F))
 
     def _evaluation(self, what: Any) -> tuple[Quantity, Callable[[MeshMotion, int], Array]]:
-        """Return the definition of a quantity, and the function of its ingredients, (k, np)."""
+        """Return the definition of a quantity, and the function of its ingredients, (k, points)."""
         if callable(what):
             expressions = [checks.instance("what(u)", what(self._u), Expr)]
             shape, label = expressions[0].ufl_shape, getattr(what, "__name__", "expression")

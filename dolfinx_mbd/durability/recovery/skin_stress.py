@@ -63,7 +63,7 @@ def skin_stress(source: Reduction | Recovery, *, peaks: bool = True) -> StressMo
 
 
 def mesh_skin_stress(body: MeshBody, q: Array) -> Array:
-    """Return the Cauchy stress of a mesh body at the points of its `drawing`, (nt, 6, ns), Pa.
+    """Return the Cauchy stress of a mesh body at the points of its `drawing`, (nt, 6, nodes), Pa.
 
     The components xx, yy, zz, xy, yz, zx are global and averaged over adjacent cells.
 
@@ -85,7 +85,7 @@ def mesh_skin_stress(body: MeshBody, q: Array) -> Array:
     parts = []
     for start in range(0, len(q), _INSTANTS):
         block = [fields.evaluate(k) for k in range(start, min(start + _INSTANTS, len(q)))]
-        averages = _averages(mesh, cells, np.stack(block, axis=2))[1]
+        _, averages = _averages(mesh, cells, np.stack(block, axis=2))
         parts.append(np.moveaxis(averages, 2, 0))
     return np.concatenate(parts)
 
@@ -93,7 +93,7 @@ def mesh_skin_stress(body: MeshBody, q: Array) -> Array:
 def skin_averages(
     space: fem.FunctionSpace, modes: Array, function: Callable[[Any], Any], name: str
 ) -> tuple[Array, Array]:
-    """Return the nodes of the skin (ns, 3), and averages of a linear function of u at them.
+    """Return the nodes of the skin (nodes, 3), and averages of a linear function of u at them.
 
     Args:
         space: Displacement space.
@@ -102,7 +102,7 @@ def skin_averages(
         name: Name of the function in errors.
 
     Returns:
-        Nodes, and averages over adjacent cells, shape (components, ns, n), equal on every rank.
+        Nodes, and averages over adjacent cells, shape (components, nodes, n), equal on every rank.
         Collective.
     """
     mesh = space.mesh
@@ -122,7 +122,8 @@ def _single_cells(
     inside the body.
 
     Returns:
-        Values, shape (components, nc, n), equal on every rank. Collective.
+        Values, shape (components, values of all cells, n), equal on every rank.
+        Collective.
     """
     mesh, points = space.mesh, points_of(space, "nodes")
     skin = surface_nodes(fem.functionspace(mesh, ("Lagrange", 1)))
@@ -155,7 +156,7 @@ def skin_values(function: fem.Function) -> Array:
         function: A scalar function on the mesh of the body, for example the value of an envelope.
 
     Returns:
-        Values at the nodes of the body's skin, shape (ns,), equal on every rank.
+        Values at the nodes of the body's skin, shape (nodes,), equal on every rank.
 
     Raises:
         InputTypeError: `function` is not a scalar function.
@@ -177,14 +178,15 @@ def skin_values(function: fem.Function) -> Array:
     corners = np.asarray(basix.geometry(mesh.basix_cell()), dtype=float)
     cells = np.arange(mesh.topology.index_map(mesh.topology.dim).size_local, dtype=np.int32)
     values = np.reshape(fem.Expression(function, corners).eval(mesh, cells), (1, -1, 1))
-    return _averages(mesh, cells, values)[1][0, :, 0]
+    _, averages = _averages(mesh, cells, values)
+    return averages[0, :, 0]  # one component, one mode
 
 
 def _averages(mesh: Mesh, cells: NDArray[np.int32], values: Array) -> tuple[Array, Array]:
-    """Return the nodes of the skin (ns, 3), and the average of the corner values at each node.
+    """Return the nodes of the skin (nodes, 3), and the average of the corner values at each node.
 
     The values have the shape (components, cells · corners, n) for the owned cells, and the averages
-    (components, ns, n), equal on every rank.
+    (components, nodes, n), equal on every rank.
     """
     comm = mesh.comm
     corners = values.shape[1] // max(len(cells), 1)

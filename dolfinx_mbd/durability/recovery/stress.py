@@ -140,7 +140,7 @@ class Recovery:
         return time, np.hstack([eta, loads])
 
     def positions(self) -> Array:
-        """Return the positions of the points of this rank, shape (np, 3), m."""
+        """Return the positions of the points of this rank, shape (points, 3), m."""
         mesh, points = self.space.mesh, self.points
         compiled = fem.Expression(ufl.SpatialCoordinate(mesh), points.reference)
         x = np.asarray(compiled.eval(mesh, points.cells)).reshape(-1, mesh.geometry.dim)
@@ -157,7 +157,7 @@ class Recovery:
         return six_components(self.stress(expression("u", u, ((2,), (3,)))))
 
     def ingredients(self, what: What, *, scalar: bool = False) -> tuple[list[Array], Quantity]:
-        """Return linear quantities (components, np, m) and the quantity that they define.
+        """Return linear quantities (components, points, m) and the quantity that they define.
 
         With `scalar`, an error about an unknown name lists scalar quantities only.
         """
@@ -173,7 +173,7 @@ class Recovery:
         return [values], Quantity(label, "", (label,), np.eye(len(values)), shape=shape)
 
     def extremes(self, history: Any, what: What, sign: float) -> tuple[Array, Array, Quantity]:
-        """Return extreme values (np,) of a scalar, their times (np,) and its definition.
+        """Return extreme values (points,) of a scalar, their times (points,) and its definition.
 
         A positive `sign` means the greatest and a negative one the least value.
         """
@@ -184,7 +184,7 @@ class Recovery:
         return value, time[row], definition
 
     def _linear_quantity(self, what: What) -> tuple[Array, tuple[int, ...]]:
-        """Return a linear quantity for each displacement, (components, np, m), and its shape."""
+        """Return a linear quantity per displacement, (components, points, m), and its shape."""
         if isinstance(what, str) and what in self._modes:
             return self._modes[what]
         functions: dict[str, Callable[[Any], Any]] = {

@@ -161,9 +161,9 @@ def worst_places(
 
     Args:
         comm: MPI communicator, or None if all points are on this process.
-        positions: Positions of the points of this rank, shape (np, 3), m.
-        values: Values at these points, shape (np,); −∞ excludes a point.
-        times: Times of these values, shape (np,), s.
+        positions: Positions of the points of this rank, shape (points, 3), m.
+        values: Values at these points, shape (points,); −∞ excludes a point.
+        times: Times of these values, shape (points,), s.
         interfaces: Interfaces of the body; each place names the nearest one.
         count: Number of places; there may be fewer.
         apart: Minimum distance between two places, m.

@@ -20,7 +20,7 @@ Index = NDArray[np.int64]
 
 
 class FrameColumns(NamedTuple):
-    """Bodies of all frames, their first velocities and numbers of velocities, (nf,) each."""
+    """Bodies of all frames, their first velocities and numbers of velocities, (frames,) each."""
 
     body: Index
     start: Index
@@ -41,7 +41,7 @@ class FrameTerms:
         self._parts.append((matrices, rows, columns))
 
     def add_to(self, target: Blocks, left: Array, right: Array, frames: FrameColumns) -> None:
-        """Add the products with the Jacobians of rows and columns, (nf, 6, w) each, to a matrix."""
+        """Add products with the Jacobians of rows and columns, (frames, 6, w) each, to a matrix."""
         if len(self._parts) == 1:
             target.add_products(*self._parts[0], left, right, frames)
         elif self._parts:
@@ -83,7 +83,8 @@ class DenseBlocks:
 
         `rows` (nc, 2) contains the pair of frames and the motion of each row of the matrix.
         """
-        starts = frames.start[ends[rows[:, 0]]]
+        pairs, _ = rows.T
+        starts = frames.start[ends[pairs]]
         add_gradients(gradients, rows, ends, jacobians, frames.width, starts, self.array)
 
 
@@ -128,11 +129,12 @@ class SparseBlocks(dict[tuple[int, int], NDArray]):
         out = np.zeros((len(rows), 2 * width))
         starts = np.tile([0, width], (len(rows), 1))
         add_gradients(gradients, rows, ends, jacobians, frames.width, starts, out)
-        for entry in map(int, np.unique(rows[:, 0])):
-            part = out[rows[:, 0] == entry].reshape(-1, 2, width)
-            for k, body in enumerate(map(int, frames.body[ends[entry]])):
+        pairs, _ = rows.T
+        for pair in map(int, np.unique(pairs)):
+            part = out[pairs == pair].reshape(-1, 2, width)
+            for k, body in enumerate(map(int, frames.body[ends[pair]])):
                 if self._sizes[body]:
-                    self.add(entry, body, part[:, k, : self._sizes[body]])
+                    self.add(pair, body, part[:, k, : self._sizes[body]])
 
 
 Blocks = DenseBlocks | SparseBlocks

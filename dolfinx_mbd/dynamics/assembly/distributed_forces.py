@@ -104,7 +104,7 @@ class DistributedForces:
         ):
             k, J = self._frames.frame_jacobian(frame, jacobians)
             part = self._frames.system.v_slices[k]
-            tangent = self._frames.frame_jacobian(frame, tangents)[1]
+            _, tangent = self._frames.frame_jacobian(frame, tangents)
             by_q[part] += by_pose @ J + by_velocity @ tangent
             by_v[part] += by_velocity @ J
         return by_q, by_v

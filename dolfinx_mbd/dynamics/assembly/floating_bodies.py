@@ -132,7 +132,7 @@ class FloatingBodies:
         return body_tangents(self.table, self.data, *point)
 
     def jacobians(self, q: Array, out: Array) -> None:
-        """Write the Jacobians of all frames into the first columns of `out` (nf, 6, ·)."""
+        """Write the Jacobians of all frames into the first columns of `out` (frames, 6, ·)."""
         frame_kernels.frame_jacobians(self.table, self.data, q, out)
 
     def velocity_tangents(self, q: Array, v: Array, out: Array) -> None:

@@ -170,7 +170,7 @@ class ForcesBetweenFrames:
         """Add the derivatives of an element that also acts on elastic coordinates or states."""
         jacobians, tangents = frame_derivatives
         (k, J), (m, R) = (self._frames.frame_jacobian(end, jacobians) for end in ends)
-        S, T = (self._frames.frame_jacobian(end, tangents)[1] for end in ends)
+        (_, S), (_, T) = (self._frames.frame_jacobian(end, tangents) for end in ends)
         (D, E), state_bodies = derivatives, self._states.body(element.name)
         # increments of poses and s, or of states, by those of the bodies; and the rates of these
         # derivatives, which are zero for s and states

@@ -11,7 +11,8 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.blocks import Index
 from dolfinx_mbd.dynamics.assembly.frames import Axis, Frames
 from dolfinx_mbd.dynamics.assembly.load_terms import LoadDerivatives, StatesOfLoads, add_outer
-from dolfinx_mbd.kernels.joints import add_axis_forces
+from dolfinx_mbd.kernels.columns import ALONG_Z
+from dolfinx_mbd.kernels.joints import ABOUT, ALONG, add_axis_forces
 from dolfinx_mbd.mechanism.loads import JointForce
 
 
@@ -48,8 +49,9 @@ class ForcesOnJoints:
         table = np.array(pairs, dtype=np.int64).reshape(-1, 2, 2).transpose(1, 0, 2)
         axes, arguments = np.ascontiguousarray(table)
         ends = np.column_stack(self._frames.joint_ends)
-        frames = ends[axes[:, 0]], ends[arguments[:, 0]]
-        return _LoadAxes(axes, arguments, *frames, np.flatnonzero(axes[:, 1] == 0))
+        (joints, motions), (argument_joints, _) = axes.T, arguments.T
+        torques = np.flatnonzero(motions == ABOUT)
+        return _LoadAxes(axes, arguments, ends[joints], ends[argument_joints], torques)
 
     def groups(self) -> list[set[int]]:
         """Return, for each load, the bodies on whose motion or states it depends or acts."""
@@ -96,7 +98,9 @@ class ForcesOnJoints:
     def energy(self) -> float:
         """Return the stored energy, J."""
         items = [item for item in self.items if item[0].stores_energy]
-        values = self._frames.axis_coordinates()[0] if items else np.zeros(0)
+        if not items:
+            return 0.0
+        values, _, _ = self._frames.axis_coordinates()
         return sum(load.energy(float(values[axis])) for load, axis, _ in items)
 
     def power(self, t: float) -> tuple[float, float]:
@@ -126,8 +130,9 @@ class ForcesOnJoints:
                 rows.append(self._add_states(load, point, axes, target))
             else:
                 rows.append((load.magnitude(*point), *load.derivatives(*point)))
-            if motion == 1:
-                target.multipliers[joint, 2] -= rows[-1][0]
+            if motion == ALONG:
+                size, *_ = rows[-1]
+                target.multipliers[joint, ALONG_Z] -= size
         size, by_value, by_rate = np.array(rows).T[:, :, None]
         if len(loads.torques):
             frames = loads.frames[loads.torques]
@@ -158,13 +163,14 @@ class ForcesOnJoints:
         rate.
         """
         (k,), (on, of) = self._states.body(load.name), axes
-        value = load.evaluate(*point, self._states.values(load.name))[0]
+        value, *_ = load.evaluate(*point, self._states.values(load.name))
         slopes = load.slopes(*point, self._states.values(load.name))
         rows = self._states.mass(k) * slopes[1:]
         at = self._frames
         jacobians, tangents = at.last_derivatives()
         gradient, rate_change = at.coordinate_derivatives(of, jacobians, tangents)
-        direction = at.transform(at.axis_coordinates()[2][on], at.ends_of(on), jacobians)
+        _, _, gradients = at.axis_coordinates()
+        direction = at.transform(gradients[on], at.ends_of(on), jacobians)
         loaded, bodies = (at.bodies_of(at.ends_of(axis)) for axis in (on, of))
         unit = np.zeros((len(rows), at.system.num_velocities))
         unit[:, at.system.v_slices[k]] = np.eye(len(rows))

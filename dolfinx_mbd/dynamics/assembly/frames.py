@@ -10,7 +10,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.blocks import FrameColumns, Index
 from dolfinx_mbd.dynamics.assembly.floating_bodies import FloatingBodies
 from dolfinx_mbd.kernels import joints as kernels
-from dolfinx_mbd.kernels.columns import ON_FIRST, ON_SECOND
+from dolfinx_mbd.kernels.columns import ALONG_Z, ON_FIRST, ON_SECOND
 from dolfinx_mbd.mechanism.force_elements import FramePair
 from dolfinx_mbd.mechanism.loads import FrameMotion, JointCoordinate
 from dolfinx_mbd.mechanism.protocol import Body, BodyState
@@ -44,8 +44,8 @@ class Frames:
     `bodies` is the table of the bodies that are evaluated by the kernels for floating frames.
     `time`, `q`, `v` and `a` are the point of evaluation. `angles` are the joint rotations from
     which full turns are counted. `rows` and `scale` (nv,) are the residual and the magnitudes of
-    its terms. `position` (nf, 3), `rotation` (nf, 3, 3), `velocities` and `wrenches` (nf, 6) belong
-    to the frames. `views` has the parts of these arrays for each body.
+    its terms. `position` (frames, 3), `rotation` (frames, 3, 3), `velocities` and `wrenches`
+    (frames, 6) belong to the frames. `views` has the parts of these arrays for each body.
     """
 
     def __init__(self, system: System) -> None:
@@ -94,7 +94,7 @@ class Frames:
         return bool(self.others)
 
     def update_velocities(self) -> Array:
-        """Compute and return velocities (nf, 6) of all frames in global components."""
+        """Compute and return velocities (frames, 6) of all frames in global components."""
         self.update_velocities_of(self.bodies)
         return self.velocities
 
@@ -128,7 +128,7 @@ class Frames:
         return self.parts(self.jacobian_table), self.velocity_tangents()
 
     def parts(self, matrices: Array) -> list[Array]:
-        """Return the views (F, 6, nv) of matrices (nf, 6, ·) for the frames of every body."""
+        """Return the views (F, 6, nv) of matrices (frames, 6, ·) for the frames of every body."""
         return [
             matrices[frames, :, : body.num_velocities]
             for body, frames in zip(self.system.bodies, self.system.frame_slices, strict=True)
@@ -163,7 +163,7 @@ class Frames:
         return out
 
     def frame_biases(self) -> Array:
-        """Return the accelerations (nf, 6) of all frames for v̇ = 0."""
+        """Return the accelerations (frames, 6) of all frames for v̇ = 0."""
         self.bodies.velocity_tangents(self.q, self.v, self.tangent_table)
         bias: Array = np.einsum("fij,fj->fi", self.tangent_table, self.v[self._velocity_index])
         for k in self.others:
@@ -208,7 +208,8 @@ class Frames:
     def axis_gradient(self, joint: str, motion: str) -> Array:
         """Return the derivative (nv,) of the rate of a joint coordinate with respect to v."""
         axis = self.axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
-        gradient = self.axis_coordinates()[2][axis]
+        _, _, gradients = self.axis_coordinates()
+        gradient = gradients[axis]
         return self.transform(gradient, self.ends_of(axis), self.jacobians())
 
     def axis_rate_derivative(self, joint: str, motion: str) -> Array:
@@ -217,7 +218,9 @@ class Frames:
         Call `update_velocities` first.
         """
         axis = self.axis(JointCoordinate(joint, motion))  # type: ignore[arg-type]
-        return self.coordinate_derivatives(axis, self.jacobians(), self.velocity_tangents())[1]
+        derivatives = self.jacobians(), self.velocity_tangents()
+        _, of_rate = self.coordinate_derivatives(axis, *derivatives)
+        return of_rate
 
     def velocity_tangents(self) -> list[Array]:
         """Return the derivatives (F, 6, nv) of the frame velocities with respect to q."""
@@ -237,14 +240,15 @@ class Frames:
 
         `axes` (N, 2) contains the `Axis` of each coordinate.
         """
-        D, along = np.empty((len(axes), 12, 12)), axes[:, 1] == 1
+        (joints, motions), D = axes.T, np.empty((len(axes), 12, 12))
+        along = motions == kernels.ALONG
         for selection, displacement in ((along, True), (~along, False)):
             if selection.any():
-                first, second = (ends[axes[selection, 0]] for ends in self.joint_ends)
+                first, second = (ends[joints[selection]] for ends in self.joint_ends)
                 one, two = self.rotation[first], self.rotation[second]
                 if displacement:
                     motion = np.zeros((len(first), 6))
-                    motion[:, 2] = 1.0
+                    motion[:, ALONG_Z] = 1.0
                     points = self.position[first], self.position[second]
                     D[selection] = kernels.joint_second(points[0], one, points[1], two, motion)
                 else:
@@ -259,7 +263,8 @@ class Frames:
         Without `tangents`, the derivative of the rate is not computed and zero.
         """
         ends = self.ends_of(axis)
-        gradient = self.axis_coordinates()[2][axis]
+        _, _, gradients = self.axis_coordinates()
+        gradient = gradients[axis]
         derivative = self.transform(gradient, ends, jacobians)
         if tangents is None:
             return derivative, np.zeros_like(derivative)

@@ -9,7 +9,7 @@ from dolfinx_mbd.dynamics.assembly.blocks import Blocks, DenseBlocks, FrameTerms
 from dolfinx_mbd.dynamics.assembly.frames import Frames
 from dolfinx_mbd.dynamics.assembly.relation_rows import RelationRows
 from dolfinx_mbd.kernels import joints as kernels
-from dolfinx_mbd.kernels.columns import OMEGA, ON_FIRST, ON_SECOND
+from dolfinx_mbd.kernels.columns import ALONG_Z, OMEGA, ON_FIRST, ON_SECOND
 from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_vector, skew
 
 
@@ -168,7 +168,7 @@ class JointConstraints:
         motions = enumerate(zip(s.drivers, self.driver_motions(t), strict=True), len(s.joints))
         for k, (driver, (_, speed, acceleration)) in motions:
             if driver.along == "displacement":
-                rate[k, 2], acceleration_terms[k, 2] = -speed, -acceleration
+                rate[k, ALONG_Z], acceleration_terms[k, ALONG_Z] = -speed, -acceleration
                 continue
             spin = speed * Q1[k, :, 2]
             rate[k] = G[k, :, OMEGA] @ spin
@@ -208,12 +208,13 @@ class JointConstraints:
         derivatives = DenseBlocks(s.entry_slices, s.v_slices)
         for entry, rows in enumerate(s.entry_slices):
             motions = s.row_motion[rows]
-            ends = int(s.first[entry]), int(s.second[entry])
-            speed = np.concatenate([speeds[ends[0]], speeds[ends[1]]])
+            ends = first, second = int(s.first[entry]), int(s.second[entry])
+            speed = np.concatenate([speeds[first], speeds[second]])
             derivative = np.zeros((len(motions), 12))
             driver = entry - len(s.joints)
             if t is not None and driver >= 0 and s.drivers[driver].along == "rotation":
-                spin = self.driver_motions(t)[driver][1] * Q1[entry, :, 2]
+                _, rate, _ = self.driver_motions(t)[driver]
+                spin = rate * Q1[entry, :, 2]
                 speed[OMEGA] += spin
                 derivative[:, OMEGA] = -G[entry, motions, OMEGA] @ skew(spin)
             derivative += np.einsum("a,rab->rb", speed, hessians[motions, entry])
@@ -247,7 +248,7 @@ class JointConstraints:
             self.add_relations(at.wrenches, self.values, rate_scale)
 
     def add_relations(self, wrenches: Array, values: Array, rate_scale: float = 1.0) -> None:
-        """Add the forces of relations to wrenches (nf, 6), and set their values in (nc,)."""
+        """Add the forces of relations to wrenches (frames, 6), and set their values in (nc,)."""
         relations = self.relations
         relations.update(self._frames.position, self._frames.rotation)
         relations.subtract_forces(self.lam, wrenches)

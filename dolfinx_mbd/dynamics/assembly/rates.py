@@ -48,7 +48,8 @@ def jerk_at(system: System, state: State, dt: float) -> tuple[Array, Array]:
 
 def _constrained_part(M: Array, B: Array, x: Array) -> Array:
     """Return the vector of smallest norm in the mass metric with the same product B x."""
-    return saddle(M, B, np.zeros_like(x), B @ x)[0]
+    part, _ = saddle(M, B, np.zeros_like(x), B @ x)
+    return part
 
 
 def _later_assembler(system: System, state: State, dt: float) -> tuple[Assembler, float]:
@@ -103,9 +104,10 @@ def velocities(
     if eqs.system.num_constraints == 0 and not rates:
         return None
     eqs.a[:], eqs.lam[:] = 0.0, 0.0
-    inertia = eqs.inertia(t)
-    M, B = inertia[0], np.concatenate([inertia[1], rate_rows(eqs, rates)])
-    speeds = np.concatenate([-eqs.constraint_rates(t)[0], np.array([*rates.values()], dtype=float)])
+    M, B = inertia = eqs.inertia(t)
+    B = np.concatenate([B, rate_rows(eqs, rates)])
+    explicit, _ = eqs.constraint_rates(t)
+    speeds = np.concatenate([-explicit, np.array([*rates.values()], dtype=float)])
     block = np.ix_(free, free)
     try:
         change, _ = saddle(M[block], B[:, free], np.zeros(len(free)), speeds - B @ v)
@@ -141,7 +143,10 @@ def accelerations(
     eqs.a[:], eqs.lam[:] = steady_accelerations(eqs, free), 0.0
     eqs.residual(t)
     M, B = eqs.inertia(t) if inertia is None else inertia
-    lower = -eqs.constraint_rates(t)[1] - B @ eqs.a if s.num_constraints else np.zeros(0)
+    lower: Array = np.zeros(0)
+    if s.num_constraints:
+        _, bias = eqs.constraint_rates(t)
+        lower = -bias - B @ eqs.a
     block = np.ix_(free, free)
     try:
         eqs.a[free], eqs.lam[:] = saddle(M[block], B[:, free], -eqs.rows[free], lower)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.kernels.columns import ABOUT_X
 from dolfinx_mbd.mechanism.system import System
 
 Index = NDArray[np.integer]
@@ -69,7 +70,7 @@ def without_units(system: System, B: Array) -> tuple[Array, Array, Array]:
     Lengths are relative to the size of the mechanism, angles in rad. A common factor for the
     elastic coordinates of a body makes the largest entry of their columns one.
     """
-    rows = np.where(system.row_motion < 3, 1.0 / system.size, 1.0)
+    rows = np.where(system.row_motion < ABOUT_X, 1.0 / system.size, 1.0)
     columns = np.ones(system.num_velocities)
     scaled = rows[:, None] * B
     for body, part in zip(system.bodies, system.v_slices, strict=True):
@@ -121,7 +122,7 @@ def find_redundant(
 
     `columns` are the indices of the free velocities, by default of all columns of B (nc, nv).
     """
-    matrix = without_units(system, B)[0]
+    matrix, _, _ = without_units(system, B)
     if columns is not None:
         matrix = matrix[:, columns]
     independent, _ = independent_rows(system, matrix, limit)
@@ -144,7 +145,7 @@ def least_norm_multipliers(
     `B_all` is the matrix B of all constraints. `B_part` is the matrix B of the constraints to which
     the multipliers `lam` belong. Moments are divided by `length` to compare them with forces.
     """
-    weight = np.where(system.row_motion < 3, 1.0, length)
+    weight = np.where(system.row_motion < ABOUT_X, 1.0, length)
     rcond = NEARLY_DEPENDENT if system.misfit.any() else 1e-10
     scaled = np.linalg.lstsq(B_all.T * weight, B_part.T @ lam, rcond=rcond)[0]
     return weight * scaled

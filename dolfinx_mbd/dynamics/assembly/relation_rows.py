@@ -97,13 +97,13 @@ class RelationRows:
         )
 
     def rates(self, velocities: Array) -> Array:
-        """Return the rates (m,) of the constraints on velocities for frame velocities (nf, 6)."""
+        """Return the values (m,) of the constraints on velocities, for velocities (frames, 6)."""
         frames, rows = self._frames[self._pairs], self.on_velocities
         u = velocities[frames[rows]].reshape(-1, 12)
         return np.asarray(np.einsum("nk,nk->n", self.gradients()[rows], u))
 
     def subtract_forces(self, lam: Array, wrenches: Array) -> None:
-        """Subtract the gradients times the multipliers λ (nc,) from the wrenches (nf, 6)."""
+        """Subtract the gradients times the multipliers λ (nc,) from the wrenches (frames, 6)."""
         apply_constraints(
             self._rotation, self._frames, self._pairs, self.rows, self._d, self._row_slopes, lam,
             wrenches,

@@ -29,6 +29,7 @@ from dolfinx_mbd.dynamics.start.start_velocities import (
     start_velocities,
 )
 from dolfinx_mbd.errors import InputError, PlacementWarning
+from dolfinx_mbd.kernels.columns import GAP
 from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["consistent_state", "start_state", "transferred_state"]
@@ -120,7 +121,7 @@ def start_state(
     if isinstance(q, Mapping):
         q = named_vector(system, "q", q)
     speeds = named_vector(system, "v", v) if isinstance(v, Mapping) else None
-    if system.with_rigid_bodies is not system:
+    if system.with_rigid_bodies is not system:  # bodies on their mesh
         return _mesh_state(eqs, t, elastic_start, q, v, rates)
     by_default = q is None and v is None and (t == 0.0 or not system.drivers)
     rates = joint_rates(system, rates, by_default)
@@ -169,7 +170,7 @@ def _ideal_state(
     assemble(eqs, t)
     eqs.update_poses(t)
     eqs.frames.update_velocities()
-    fits = not len(system.elastic) and not (eqs.loads.contact_states()[:, 0] < 0.0).any()
+    fits = not len(system.elastic) and not (eqs.loads.contact_states()[:, GAP] < 0.0).any()
     try:
         with warnings.catch_warnings():
             if fits:
@@ -226,7 +227,7 @@ def transferred_state(state: State, source: System, eqs: Assembler) -> State:
             )
         q[system.q_slices[k]], v[system.v_slices[k]] = q_part, v_part
     start = start_state(eqs, state.time, elastic_start="undeformed", q=q, v=v)
-    turns = dict(zip((joint.name for joint in source.joints), state.angles, strict=True))
-    angles = np.array([turns.get(joint.name, 0.0) for joint in system.joints])
+    joint_angles = dict(zip((joint.name for joint in source.joints), state.angles, strict=True))
+    angles = np.array([joint_angles.get(joint.name, 0.0) for joint in system.joints])
     full = 2 * np.pi * np.round((angles - start.angles) / (2 * np.pi))
     return replace(start, angles=start.angles + full)

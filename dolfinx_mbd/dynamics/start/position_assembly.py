@@ -21,6 +21,7 @@ from dolfinx_mbd.dynamics.assembly.redundancy import (
     without_units,
 )
 from dolfinx_mbd.errors import PlacementWarning, warn
+from dolfinx_mbd.kernels.columns import ABOUT_X
 from dolfinx_mbd.kernels.rotations import rotation_vector
 from dolfinx_mbd.mechanism.system import System
 
@@ -135,7 +136,7 @@ def _newton(
 def _error(eqs: Assembler, t: float, values: Array, row: int, reason: str) -> AssemblyError:
     s = eqs.system
     item = (*s.joints, *s.drivers)[s.row_entry[row]]
-    is_rotation = s.row_motion[row] >= 3
+    is_rotation = s.row_motion[row] >= ABOUT_X
     misfit = abs(float(values[row])) * (1.0 if is_rotation else s.size)
     relative = "" if is_rotation else f", {abs(values[row]):.2g} of the size of the mechanism"
     return AssemblyError(
@@ -160,8 +161,8 @@ def moves(eqs: Assembler, t: float) -> list[Move]:
         if body.num_velocities and frames.start < frames.stop:
             change = eqs.position[frames] - position[frames]
             distance = float(np.linalg.norm(change, axis=1).max())
-            turns = zip(rotation[frames], eqs.rotation[frames], strict=True)
-            angle = max(float(np.linalg.norm(rotation_vector(a.T @ b))) for a, b in turns)
+            rotations = zip(rotation[frames], eqs.rotation[frames], strict=True)
+            angle = max(float(np.linalg.norm(rotation_vector(a.T @ b))) for a, b in rotations)
             result.append(Move(body.name, distance, angle, max(distance / s.size, angle)))
     return result
 

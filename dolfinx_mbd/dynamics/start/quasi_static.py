@@ -265,7 +265,8 @@ class Balance:
             v, n = np.zeros(body.num_velocities), body.num_elastic
             wrenches = np.zeros((len(body.frame_names), 6))
             state = BodyState(self._t, q, v, v, np.zeros(3), wrenches)
-            blocks.append(body.tangent(state)[0][-n:, -n:])
+            K, _, _ = body.tangent(state)
+            blocks.append(K[-n:, -n:])
         return block_diag(*blocks)
 
     def _differentiate(self) -> Array:
@@ -329,7 +330,7 @@ def elastic_derivative(
         derivative = np.concatenate(
             [eqs.constraint_derivatives(eqs.v, t), *(row[None] for row in rate_derivatives)]
         )
-        X_v[r] = saddle(inertia, rows[:, r], zero, -derivative @ X_q)[0]
+        X_v[r], _ = saddle(inertia, rows[:, r], zero, -derivative @ X_q)
     bias, X_a[e] = _differences(eqs, t, X_q, X_v, length)
     lower = -(bias + eqs.constraint_derivatives(eqs.a) @ X_q + B[:, e] @ X_a[e])
     upper = (K @ X_q + C @ X_v + M @ X_a)[r]
@@ -357,7 +358,9 @@ def _differences(
             nearby.v[:] = eqs.v + sign * h * X_v[:, j]
             nearby.update_poses(t)
             steady = steady_accelerations(nearby, s.rigid)[s.elastic]
-            bias = nearby.constraint_rates(t)[1] if s.num_constraints else np.zeros(0)
+            bias: Array = np.zeros(0)
+            if s.num_constraints:
+                _, bias = nearby.constraint_rates(t)
             values[side, :, j] = np.concatenate([bias, steady])
     derivative = (values[0] - values[1]) / (2 * steps)
     return derivative[: s.num_constraints], derivative[s.num_constraints :]

@@ -76,7 +76,8 @@ def start_velocities(eqs: Assembler, t: float, rates: Mapping[str, float], speed
     eqs.residual(t)
     tangent = eqs.tangent(t)
     rows = np.vstack([tangent.B, rate_rows(eqs, rates), np.eye(len(v))[preset]])[:, s.rigid]
-    right = [-eqs.constraint_rates(t)[0], np.array([*rates.values()], dtype=float), speeds[preset]]
+    explicit, _ = eqs.constraint_rates(t)
+    right = [-explicit, np.array([*rates.values()], dtype=float), speeds[preset]]
     values, mass = np.concatenate(right), tangent.M[np.ix_(s.rigid, s.rigid)]
     u = np.linalg.lstsq(rows, values, rcond=_RANK_TOLERANCE)[0]
     if np.abs(rows @ u - values).max() > _RATE_TOLERANCE * max(float(np.abs(values).max()), 1e-3):
@@ -85,11 +86,11 @@ def start_velocities(eqs: Assembler, t: float, rates: Mapping[str, float], speed
             f"other at t = {t:g} s; specify fewer velocities, and the others follow"
         )
     free = null_space(rows, rcond=_RANK_TOLERANCE)
-    rest = np.isin(s.rigid, _unknown_of_known_bodies(s, speeds))
-    weights = Measure(s).lengths[s.rigid][rest]
-    left, sizes, modes = np.linalg.svd(weights[:, None] * free[rest])
+    unknown = np.isin(s.rigid, _unknown_of_known_bodies(s, speeds))
+    weights = Measure(s).lengths[s.rigid][unknown]
+    left, sizes, modes = np.linalg.svd(weights[:, None] * free[unknown])
     rank = int(np.sum(sizes > _RANK_TOLERANCE * weights.max(initial=0.0)))
-    u -= free @ modes[:rank].T @ (left[:, :rank].T @ (weights * u[rest]) / sizes[:rank])
+    u -= free @ modes[:rank].T @ (left[:, :rank].T @ (weights * u[unknown]) / sizes[:rank])
     free = free @ modes[rank:].T
     u -= free @ np.linalg.lstsq(free.T @ mass @ free, free.T @ mass @ u, rcond=_RANK_TOLERANCE)[0]
     v[s.rigid] = u

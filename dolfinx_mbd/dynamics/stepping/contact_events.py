@@ -9,6 +9,7 @@ import scipy
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.kernels.columns import GAP, GAP_RATE
 from dolfinx_mbd.mechanism.system import State
 
 __all__ = ["ContactEvents", "closings", "smallest_depths"]
@@ -50,9 +51,11 @@ class ContactEvents:
 
     def after(self, states: Array) -> ContactEvents:
         """Return the contacts after an accepted step."""
-        gaps = states[:, 0]
+        gaps = states[:, GAP]
         depths = np.maximum(np.maximum(-gaps, self.depths or 0.0), 0.0)
-        return ContactEvents(*(list(map(float, row)) for row in (gaps, states[:, 1], depths)))
+        return ContactEvents(
+            *(list(map(float, row)) for row in (gaps, states[:, GAP_RATE], depths))
+        )
 
     def error(self, eqs: Assembler, local: Array, size: float) -> tuple[Array, float]:
         """Return the contact states and the relative error of the gaps at the new state.
@@ -70,16 +73,16 @@ class ContactEvents:
             return np.zeros((0, 3)), 0.0
         states, v = _states(eqs), eqs.v.copy()
         eqs.v[:] = local
-        errors = np.abs(_states(eqs)[:, 1])
+        errors = np.abs(_states(eqs)[:, GAP_RATE])
         eqs.v[:] = v
         eqs.frames.update_velocities()
-        touches = (states[:, 0] < 0.0) | (np.array(self.gaps) < 0.0)
+        touches = (states[:, GAP] < 0.0) | (np.array(self.gaps) < 0.0)
         errors = np.where(touches, errors / (_GAP_ERROR * self._scales(states, size)), 0.0)
         return states, float(errors.max(initial=0.0))
 
     def change(self, states: Array) -> bool:
         """Return whether a gap changes its sign in a step to the given states."""
-        return bool(((np.array(self.gaps) < 0.0) != (states[:, 0] < 0.0)).any())
+        return bool(((np.array(self.gaps) < 0.0) != (states[:, GAP] < 0.0)).any())
 
     def fraction(self, states: Array, dt: float, size: float) -> float | None:
         """Return the fraction of a step after which a gap first changes its sign.
@@ -90,14 +93,15 @@ class ContactEvents:
         if not self.gaps:
             return None
         gaps, rates = np.array(self.gaps), np.array(self.rates)
-        limits = smallest_depths(np.maximum(self.depths, -states[:, 0]), size)
-        changes = (gaps < 0.0) != (states[:, 0] < 0.0)
-        changes &= np.abs(states[:, 0]) > limits
+        limits = smallest_depths(np.maximum(self.depths, -states[:, GAP]), size)
+        changes = (gaps < 0.0) != (states[:, GAP] < 0.0)
+        changes &= np.abs(states[:, GAP]) > limits
         inside = closings(np.column_stack([gaps, rates]), states, dt, limits, _SWERVE)
         fractions = [float(value) for value in inside if np.isfinite(value)]
         for k in map(int, np.flatnonzero(changes)):
-            values, slopes = (gaps[k], states[k, 0]), (dt * rates[k], dt * states[k, 1])
-            target = 0.5 * np.copysign(limits[k], states[k, 0])  # slightly behind the change
+            new_gap, new_rate, *_ = states[k]
+            values, slopes = (gaps[k], new_gap), (dt * rates[k], dt * new_rate)
+            target = 0.5 * np.copysign(limits[k], new_gap)  # slightly behind the change
             roots = scipy.interpolate.CubicHermiteSpline([0.0, 1.0], values, slopes).solve(
                 target, extrapolate=False
             )
@@ -105,7 +109,7 @@ class ContactEvents:
         return min(fractions, default=None)
 
     def _scales(self, states: Array, size: float) -> Array:
-        return np.maximum(np.maximum(self.depths, -states[:, 0]), _MIN_DEPTH * size)
+        return np.maximum(np.maximum(self.depths, -states[:, GAP]), _MIN_DEPTH * size)
 
 
 def smallest_depths(depths: Array, size: float) -> Array:
@@ -136,8 +140,8 @@ def closings(
         swerve: Distance to the tangents that counts as contact, relative to the distance travelled
             in the step.
     """
-    g0, g1 = before[:, 0], after[:, 0]
-    r0, r1 = dt * before[:, 1], dt * after[:, 1]
+    g0, g1 = before[:, GAP], after[:, GAP]
+    r0, r1 = dt * before[:, GAP_RATE], dt * after[:, GAP_RATE]
     fractions = np.full(len(g0), np.nan)
     way = np.maximum(np.abs(r0), np.abs(r1))
     near = (g0 >= 0.0) & (g1 >= 0.0) & (way > np.minimum(g0, g1))

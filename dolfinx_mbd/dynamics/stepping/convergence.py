@@ -121,14 +121,14 @@ class Measure:
         shape = system.num_velocities + system.num_constraints, _SAMPLES
         self._signs = np.random.default_rng(0).choice([-1.0, 1.0], shape)
 
-    def residual(self, eqs: Assembler, tolerance: float, by_rate: float) -> float:
+    def residual(self, eqs: Assembler, tolerance: float, a_by_move: float) -> float:
         """Return the largest ratio of residual to tolerance; infinite if a residual is not finite.
 
-        The constraints are not included. `by_rate` is the derivative of the accelerations with
+        The constraints are not included. `a_by_move` is the derivative of the accelerations with
         respect to the increments.
         """
         if len(self._states):
-            speeds = math.sqrt(by_rate) * np.abs(eqs.v[self._states])
+            speeds = math.sqrt(a_by_move) * np.abs(eqs.v[self._states])
             eqs.scale[self._states] += self._masses * speeds
         _write_largest_coordinates(eqs, self._largest)
         return relative_residual(eqs.rows, eqs.scale, self._groups, tolerance, self._size)
@@ -146,10 +146,10 @@ class Measure:
             self._pairs, self._size, self._largest, tolerance,
         )  # fmt: skip
 
-    def round_off(self, eqs: Assembler, by_rate: float, mass: float) -> Array:
+    def round_off(self, eqs: Assembler, a_by_move: float, mass: float) -> Array:
         """Return right-hand sides of corrections (nv + nc, samples) that consist of round-off."""
         out = np.empty(self._signs.shape, order="F")
-        round_off(eqs.scale, self._rotations, self._signs, self.length, by_rate, mass, out)
+        round_off(eqs.scale, self._rotations, self._signs, self.length, a_by_move, mass, out)
         return out
 
     @property
@@ -214,4 +214,5 @@ def _states(system: System) -> tuple[NDArray[np.int64], Array]:
 def _mass_diagonal(body: Body, gravity: Array) -> Array:
     q, v = body.initial_coordinates(), np.zeros(body.num_velocities)
     wrenches = np.zeros((len(body.frame_names), 6))
-    return np.diag(body.tangent(BodyState(0.0, q, v, v, gravity, wrenches))[2])
+    _, _, M = body.tangent(BodyState(0.0, q, v, v, gravity, wrenches))
+    return np.diag(M)

@@ -96,7 +96,7 @@ class Corrector:
         if self._condenses:
             self._internal.put(eqs)
         eqs.residual(step.time)
-        error = self.measure.residual(eqs, tolerance, step.derivatives.by_rate)
+        error = self.measure.residual(eqs, tolerance, step.derivatives.a_by_move)
         if self._condenses and math.isfinite(error):
             error = max(error, self._internal.error(tolerance))
             if self._internal.refactorized(eqs):
@@ -111,10 +111,10 @@ class Corrector:
             t: Time of the point, s.
             dt: Time step, s.
             move: Increments since the last step, (nv,).
-            derivatives: Derivatives of the step.
+            derivatives: Derivatives of a, v and algorithmic a with respect to the increments.
         """
-        by_rate, by_speed, _ = derivatives
-        matrix, mass = self.matrix.evaluate(self.eqs, t, move, by_rate, by_speed)
+        a_by_move, v_by_move, _ = derivatives
+        matrix, mass = self.matrix.evaluate(self.eqs, t, move, a_by_move, v_by_move)
         factorize = SparseFactor if self.sparse else DenseFactor.of
         try:
             self.factor = factorize(matrix, dt, mass)
@@ -135,24 +135,27 @@ class Corrector:
         return self.factor is not None and self.factor.dt == dt
 
     # ---- corrections ----------------------------------------------------------------------------
-    def correction(self, by_rate: float) -> Array:
-        """Return the next correction: increments (nv,), and multipliers divided by a factor."""
+    def correction(self, a_by_move: float) -> Array:
+        """Return the next correction: increments (nv,), and multipliers divided by a factor.
+
+        `a_by_move` is the derivative of accelerations with respect to increments, 1/s².
+        """
         assert self.factor is not None
-        right_hand_side(self.eqs.rows, self.eqs.values, by_rate, self.mass, self._rhs)
+        right_hand_side(self.eqs.rows, self.eqs.values, a_by_move, self.mass, self._rhs)
         return self.factor.solve(self._rhs)
 
-    def joint_error(self, correction: Array, by_rate: float, last: bool) -> float:
+    def joint_error(self, correction: Array, a_by_move: float, last: bool) -> float:
         """Return the largest ratio of an error of a joint to its tolerance; see `Measure`.
 
         `last` states that only the joints may require another correction. The round-off of the
         multipliers is then included; it is computed once for each matrix.
         """
-        factor, measure, scale = self.factor, self.measure, by_rate * self.mass
+        factor, measure, scale = self.factor, self.measure, a_by_move * self.mass
         assert factor is not None
         noise = factor.noise if len(factor.noise) else self._no_noise
         error = measure.forces(self.eqs, correction, scale, noise, self.tolerance)
         if last and error > 1.0 and not len(factor.noise):
-            samples = factor.solve(measure.round_off(self.eqs, by_rate, self.mass))
+            samples = factor.solve(measure.round_off(self.eqs, a_by_move, self.mass))
             samples = samples[self.eqs.system.num_velocities :]
             factor.noise = scale * np.sqrt((samples * samples).mean(axis=1))
             error = measure.forces(self.eqs, correction, scale, factor.noise, self.tolerance)
@@ -160,11 +163,11 @@ class Corrector:
 
     def apply(self, step: Step, solution: Array) -> bool:
         """Correct increments, v, a, algorithmic a and λ; return whether the change is round-off."""
-        eqs, move, (by_rate, by_speed, ratio) = self.eqs, step.move, step.derivatives
+        eqs, move, (a_by_move, v_by_move, ratio) = self.eqs, step.move, step.derivatives
         if self._has_films:
             solution = self.films.limited(step.state, step.time, move, solution)
         correct(
-            solution, by_speed, by_rate, ratio, self.mass,
+            solution, v_by_move, a_by_move, ratio, self.mass,
             move, eqs.v, eqs.a, step.algorithmic, eqs.lam,
         )  # fmt: skip
         increments = solution[: len(move)]
@@ -174,15 +177,15 @@ class Corrector:
 
     def search(self, step: Step, solution: Array) -> bool:
         """Apply a correction as `apply`, halved until the residual decreases."""
-        eqs, by_rate = self.eqs, step.derivatives.by_rate
-        solution, size = solution.copy(), self._residual_size(by_rate)
+        eqs, a_by_move = self.eqs, step.derivatives.a_by_move
+        solution, size = solution.copy(), self._residual_size(a_by_move)
         arrays = step.move, eqs.v, eqs.a, step.algorithmic, eqs.lam
         before = [values.copy() for values in arrays]
         for halvings in range(_HALVINGS + 1):
             small = self.apply(step, 0.5**halvings * solution)
             eqs.move(step.state.q, step.move)
             eqs.residual(step.time)
-            if small or self._residual_size(by_rate) < (1 - 0.25 * 0.5**halvings) * size:
+            if small or self._residual_size(a_by_move) < (1 - 0.25 * 0.5**halvings) * size:
                 break
             if halvings < _HALVINGS:
                 self.iterations -= 1
@@ -207,7 +210,7 @@ class Corrector:
         Args:
             state: State after the step.
             dt: Time step, s.
-            derivatives: Derivatives of the step.
+            derivatives: Derivatives of a, v and algorithmic a with respect to the increments.
             change: Local error of Newmark's formula without constraints and stiffness, (nv,).
         """
         n, factor = len(change), self.factor
@@ -219,7 +222,7 @@ class Corrector:
         rhs[:n] = factor.mass @ change
         return factor.solve(rhs)[:n], factor.mass
 
-    def _residual_size(self, by_rate: float) -> float:
+    def _residual_size(self, a_by_move: float) -> float:
         """Return the norm of the right-hand side of a correction."""
-        right_hand_side(self.eqs.rows, self.eqs.values, by_rate, self.mass, self._rhs)
+        right_hand_side(self.eqs.rows, self.eqs.values, a_by_move, self.mass, self._rhs)
         return float(np.linalg.norm(self._rhs))

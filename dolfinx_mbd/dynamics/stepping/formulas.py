@@ -28,13 +28,13 @@ class Derivatives(NamedTuple):
     """Derivatives of the unknowns of a step.
 
     Attributes:
-        by_rate: Derivative of accelerations with respect to increments, 1/s².
-        by_speed: Derivative of velocities with respect to increments, 1/s.
+        a_by_move: Derivative of accelerations with respect to increments, 1/s².
+        v_by_move: Derivative of velocities with respect to increments, 1/s.
         ratio: Derivative of algorithmic accelerations with respect to accelerations.
     """
 
-    by_rate: float
-    by_speed: float
+    a_by_move: float
+    v_by_move: float
     ratio: float
 
 

@@ -228,7 +228,7 @@ class Stepper:
         correction that increases the residual is halved.
         """
         step, eqs, corrector = self._predict(state, dt, from_rest), self.assembler, self.corrector
-        by_rate, has_joints = step.derivatives.by_rate, len(eqs.lam) > 0
+        a_by_move, has_joints = step.derivatives.a_by_move, len(eqs.lam) > 0
         reuse, most = self.reuse and not from_rest, _MAX_ITERATIONS * (3 if from_rest else 1)
         correct_by = corrector.search if from_rest else corrector.apply
         if not corrector.has_factor_for(dt):
@@ -242,10 +242,10 @@ class Stepper:
             outdated = corrector.factor is not None
             if not outdated:
                 corrector.refactor(step.time, dt, step.move, step.derivatives)
-            solution = corrector.correction(by_rate)
+            solution = corrector.correction(a_by_move)
             if has_joints:
                 last = error <= 1.0 or monitor.is_round_off
-                error = max(error, corrector.joint_error(solution, by_rate, last))
+                error = max(error, corrector.joint_error(solution, a_by_move, last))
             monitor.add_error(error)
             if self._condenses:
                 self._internal.add_error(error)
@@ -257,7 +257,7 @@ class Stepper:
             remaining = most - iteration - 1
             if outdated and (not reuse or monitor.too_slow(remaining)):
                 corrector.refactor(step.time, dt, step.move, step.derivatives)
-                solution, outdated = corrector.correction(by_rate), False
+                solution, outdated = corrector.correction(a_by_move), False
             if not outdated:
                 monitor.reset()
             monitor.is_round_off = correct_by(step, solution)
@@ -274,7 +274,7 @@ class Stepper:
             self._content = eqs.content(state), dt
             eqs.loads.begin_step(*self._content)
         eqs.angles[:] = state.angles
-        eqs.rate_scale = 1.0 / derivatives.by_speed
+        eqs.rate_scale = 1.0 / derivatives.v_by_move
         motion = self.formulas.predict(eqs, state, dt, self._lengths, from_rest=from_rest)
         if self._has_films:
             self._films.correct_prediction(state, dt, *motion, derivatives)

@@ -28,7 +28,7 @@ _PARTS = ("data", "indices", "indptr")
 class IterationMatrix:
     """Iteration matrices of a system.
 
-    The equations of motion are divided by `by_rate`, the derivative of the accelerations with
+    The equations of motion are divided by `a_by_move`, the derivative of the accelerations with
     respect to the increments. Constraints and multipliers are scaled by a mass (kg). The condition
     number then does not grow as dt decreases.
     """
@@ -61,27 +61,27 @@ class IterationMatrix:
         )
 
     def evaluate(
-        self, eqs: Assembler, t: float, move: Array, by_rate: float, by_speed: float
+        self, eqs: Assembler, t: float, move: Array, a_by_move: float, v_by_move: float
     ) -> tuple[Any, Any]:
         """Return the iteration matrix and the mass matrix, after `residual` at the same point.
 
-        `move` contains the increments since the last step (nv,); `by_rate` and `by_speed` are the
-        derivatives of accelerations and velocities with respect to the increments.
+        `move` contains the increments since the last step (nv,); `a_by_move` and `v_by_move` are
+        the derivatives of accelerations and velocities with respect to the increments.
         """
         tangents = self._rotation_tangents(move)
         if self.sparse:
-            return self._block_matrices(eqs.tangent_blocks(t), tangents, by_rate, by_speed)
+            return self._block_matrices(eqs.tangent_blocks(t), tangents, a_by_move, v_by_move)
         tangent = eqs.tangent(t)
         size = len(tangent.M) + len(tangent.B)
         S = np.zeros((size, size), order="F")
         fill(tangent.K, tangent.C, tangent.M, tangent.B, self._columns, tangents,
-             by_rate, by_speed, self._mass, S)  # fmt: skip
+             a_by_move, v_by_move, self._mass, S)  # fmt: skip
         if self._system.velocity_rows.any():
-            self._add_velocity_rows(eqs, tangents, by_speed, S)
+            self._add_velocity_rows(eqs, tangents, v_by_move, S)
         return S, tangent.M
 
     def _add_velocity_rows(
-        self, eqs: Assembler, tangents: Array, by_speed: float, S: Array
+        self, eqs: Assembler, tangents: Array, v_by_move: float, S: Array
     ) -> None:
         """Add the derivatives of constraints on velocities with respect to positions."""
         n, rows = self._system.num_velocities, np.flatnonzero(self._system.velocity_rows)
@@ -89,19 +89,19 @@ class IterationMatrix:
         for column, turn in zip(self._columns, tangents, strict=True):
             part = slice(column, column + 3)
             change[:, part] = change[:, part] @ turn
-        S[n + rows, :n] += self._mass / by_speed * change
+        S[n + rows, :n] += self._mass / v_by_move * change
 
     def _block_matrices(
-        self, tangent: TangentBlocks, tangents: Array, by_rate: float, by_speed: float
+        self, tangent: TangentBlocks, tangents: Array, a_by_move: float, v_by_move: float
     ) -> tuple[Any, Any]:
         """Return the iteration matrix and the mass matrix, sparse and without zero blocks."""
         bodies, S = len(self._system.bodies), SparseBlocks(self._unknowns)
         for (i, j), block in tangent.M.items():
             S.add(i, j, block)
         for (i, j), block in tangent.C.items():
-            S.add(i, j, (by_speed / by_rate) * block)
+            S.add(i, j, (v_by_move / a_by_move) * block)
         for (i, j), block in tangent.K.items():
-            S.add(i, j, self._convert_columns(block, tangents, j) / by_rate)
+            S.add(i, j, self._convert_columns(block, tangents, j) / a_by_move)
         for (entry, j), block in tangent.B.items():
             scaled = self._mass * block
             S.add(j, bodies + entry, scaled.T)

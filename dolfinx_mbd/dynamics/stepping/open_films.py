@@ -8,6 +8,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.stepping.formulas import Derivatives
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.kernels.columns import GAP
 from dolfinx_mbd.kernels.time_steps import correct
 from dolfinx_mbd.mechanism.system import State
 
@@ -39,7 +40,7 @@ class OpenFilms:
         if not self._films:
             return
         self._eqs.angles[:] = state.angles
-        gaps = self._gaps_at(state)[:, 0]
+        gaps = self._gaps_at(state)[:, GAP]
         k = int(np.argmin(gaps))
         if gaps[k] <= 0.0:
             raise InputError(
@@ -62,7 +63,7 @@ class OpenFilms:
             algorithmic: Predicted algorithmic accelerations, (nv,), which may change.
             derivatives: Derivatives of the step.
         """
-        eqs, t, (by_rate, by_speed, ratio) = self._eqs, state.time + dt, derivatives
+        eqs, t, (a_by_move, v_by_move, ratio) = self._eqs, state.time + dt, derivatives
         if self._accepted is not None and self._accepted[0] is state.q:
             self._gaps = self._accepted[1]
         else:
@@ -70,7 +71,9 @@ class OpenFilms:
         if _is_closing(self._gaps, self._gaps_after(state, move, t)):
             change = np.zeros(len(move) + len(eqs.lam))
             change[: len(move)] = dt * state.v - move
-            correct(change, by_speed, by_rate, ratio, 1.0, move, eqs.v, eqs.a, algorithmic, eqs.lam)
+            correct(
+                change, v_by_move, a_by_move, ratio, 1.0, move, eqs.v, eqs.a, algorithmic, eqs.lam
+            )
             self._gaps = self._gaps_after(state, move, t)
 
     def limited(self, state: State, t: float, move: Array, solution: Array) -> Array:
@@ -105,12 +108,12 @@ class OpenFilms:
     def accepted_gaps(self) -> Array:
         """Smallest gaps of the films at the last accepted state, (F,), m."""
         gaps = self._eqs.loads.film_gaps() if self._accepted is None else self._accepted[1]
-        return gaps[:, 0]
+        return gaps[:, GAP]
 
     @property
     def are_open(self) -> bool:
         """Whether all gaps are positive after the last correction."""
-        return bool(self._gaps[:, 0].min() >= 0.0)
+        return bool(self._gaps[:, GAP].min() >= 0.0)
 
     def overload(self, limit: float) -> str:
         """Return a text about the films whose surfaces overlap by more than `limit` clearances."""
@@ -141,5 +144,5 @@ def _is_closing(before: Array, after: Array) -> bool:
     """Return whether a gap decreases too much; rows (F, 2) are gap and clearance of each film."""
     return any(
         old - new > _LARGEST_CLOSURE * max(old, 0.02 * clearance)
-        for old, clearance, new in zip(*map(list, (*before.T, after[:, 0])), strict=True)
+        for old, clearance, new in zip(*map(list, (*before.T, after[:, GAP])), strict=True)
     )

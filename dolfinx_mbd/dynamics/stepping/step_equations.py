@@ -45,8 +45,8 @@ class StepEquations:
         self._run = stepper if during_run else None
         self._beta, self._gamma = m.beta, m.gamma
         ratio = (1 - m.alpha_f) / (1 - m.alpha_m)
-        self._by_a, self._by_speed = m.beta * dt * dt * ratio, m.gamma * dt * ratio
-        self._correction = np.array([self._by_a, self._by_speed, ratio])[:, None, None]
+        self._move_by_a, self._v_by_a = m.beta * dt * dt * ratio, m.gamma * dt * ratio
+        self._correction = np.array([self._move_by_a, self._v_by_a, ratio])[:, None, None]
         self._prediction = _prediction(m, dt)
         masses = [b.typical_mass for b in self._system.bodies if b.num_velocities]
         self._mass = float(np.mean(masses))
@@ -60,7 +60,9 @@ class StepEquations:
         size = self._system.num_velocities + self._system.num_constraints
         self._matrix = np.zeros((size, size), order="F")
         self._tangent = self._at.zero_tangent()
-        self._turns = np.zeros((len(columns), 3, 3))  # tangent operators of the rotations
+        # For the rotation vector θ of each body in the step: the tangent operator T(θ), and
+        # T(−θ)⁻¹, which maps an increment of the rotation before the step to one of θ
+        self._turns = np.zeros((len(columns), 3, 3))
         self._carried = np.zeros((len(columns), 3, 3))
 
     def linearize(self, before: State, after: State) -> None:
@@ -73,8 +75,8 @@ class StepEquations:
         step_rotations(self._move(before, after), self._columns, self._turns, self._carried)
         S = self._matrix
         S[n:, n:] = 0.0
-        by_rate, by_speed = 1.0 / self._by_a, self._by_speed / self._by_a
-        fill(K, C, M, B, self._columns, self._turns, by_rate, by_speed, self._mass, S)
+        a_by_move, v_by_move = 1.0 / self._move_by_a, self._v_by_a / self._move_by_a
+        fill(K, C, M, B, self._columns, self._turns, a_by_move, v_by_move, self._mass, S)
         self._K, self._C, self._B = K, C, B  # columns of K and B refer to the increment of the step
         if self._factor.factorize(S, self._adjoint) > 0:
             raise StepError(f"the exact tangent is singular at t = {after.time:g} s", after.time)
@@ -103,7 +105,7 @@ class StepEquations:
         q, v, _ = predicted
         right = np.empty((n + len(values), columns), order="F")
         right[:n] = -(rows + self._K @ q + self._C @ v)
-        right[n:] = -self._mass / self._by_a * (values + self._B @ q)
+        right[n:] = -self._mass / self._move_by_a * (values + self._B @ q)
         solution = self._factor.solve(right)
         x[2] = a = solution[:n]
         x[_OTHERS] = predicted + self._correction * a
@@ -125,7 +127,7 @@ class StepEquations:
         right[:n] = y[2] + (self._correction * y[_OTHERS]).sum(axis=0)
         right[n:] = self._mass * lam
         solution = self._factor.solve(right)
-        rows, values = -solution[:n], -self._mass / self._by_a * solution[n:]
+        rows, values = -solution[:n], -self._mass / self._move_by_a * solution[n:]
         predicted = y[_OTHERS]
         predicted[0] += self._K.T @ rows + self._B.T @ values
         predicted[1] += self._C.T @ rows

@@ -47,10 +47,11 @@ class StepFactor:
             eliminated[first : first + count] = True
         self._rest = np.flatnonzero(~eliminated)
         self._places = np.searchsorted(self._rest, self._neighbours)
-        self._fronts = np.zeros(int((self._table[:, 2] ** 2).sum()))
+        _, _, sizes, _, _ = self._table.T
+        self._fronts = np.zeros(int((sizes**2).sum()))
         self._exchanges = np.zeros(size, dtype=np.int64)
         self._R = np.zeros((len(self._rest), len(self._rest)))
-        self._parts = False
+        self._parts = False  # whether bodies were eliminated before the rest
 
     def factorize(self, S: Array, transposed: bool) -> int:
         """Factorize S (N, N), in column order, which may be overwritten; return LAPACK's info.
@@ -83,7 +84,8 @@ class StepFactor:
             return self.solve(right[:, None])[:, 0]
         if not self._parts:
             trans = self._transposed
-            return np.asarray(_getrs(self._lu, self._row_pivots, right, trans=trans)[0])
+            solution, _ = _getrs(self._lu, self._row_pivots, right, trans=trans)
+            return np.asarray(solution)
         fronts = self._table, self._neighbours, self._rest, self._fronts
         remaining = np.empty((right.shape[1], len(self._rest)))
         reduce_columns(*fronts, self._exchanges, right.T, remaining)
@@ -99,8 +101,10 @@ class StepFactor:
 def _fronts(at: Assembler) -> tuple[list[list[int]], list[int]]:
     """Return the table of eliminated bodies, the largest first, and the unknowns coupled to them.
 
-    No two of these bodies are coupled. A front is the dense matrix of the unknowns of a body and of
-    the unknowns coupled to it.
+    A row of the table has the first velocity and the number of velocities of a body, the size of
+    its front, and the places of its coupled unknowns and of its front in their arrays. No two of
+    these bodies are coupled. A front is the dense matrix of the unknowns of a body and of the
+    unknowns coupled to it.
     """
     s, couplings = at.system, at.loads.couplings()
     table: list[list[int]] = []
@@ -114,8 +118,8 @@ def _fronts(at: Assembler) -> tuple[list[list[int]], list[int]]:
             continue
         blocked |= couplings[body]
         near = [i for k in sorted(couplings[body]) for i in range(*_range(s.v_slices[k]))]
-        ends = s.frame_body[s.first], s.frame_body[s.second]
-        rows = np.flatnonzero(((ends[0] == body) | (ends[1] == body))[s.row_entry])
+        first, second = s.frame_body[s.first], s.frame_body[s.second]
+        rows = np.flatnonzero(((first == body) | (second == body))[s.row_entry])
         near += (s.num_velocities + rows).tolist()
         table.append([s.v_slices[body].start, count, count + len(near), len(neighbours), entry])
         neighbours += near

@@ -82,10 +82,13 @@ def border_rows(
 ) -> scipy.sparse.csr_matrix | None:
     """Return the owned rows of Cᵀ of all averaged interfaces side by side, or None without any."""
     blocks = []
-    for i in interfaces:
-        if i.rows is not None:
-            width = i.rows.shape[1]
-            indices = np.repeat(i.dofs, width), np.tile(np.arange(width), len(i.dofs))
-            entries = i.rows.ravel(), indices
+    for interface in interfaces:
+        if interface.rows is not None:
+            width = interface.rows.shape[1]
+            indices = (
+                np.repeat(interface.dofs, width),
+                np.tile(np.arange(width), len(interface.dofs)),
+            )
+            entries = interface.rows.ravel(), indices
             blocks.append(scipy.sparse.coo_matrix(entries, shape=(num_owned, width)))
     return scipy.sparse.hstack(blocks, format="csr") if blocks else None

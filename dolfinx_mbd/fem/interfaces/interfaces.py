@@ -274,7 +274,8 @@ def _default_frame(
     cylinder = None if axis is None else fit_axis(corners, point, axis)
     if cylinder is None:
         return point, bore_axes(area.normals)
-    return cylinder[0], axes_along(_with_positive_sign(cylinder[1]))
+    point, axis = cylinder
+    return point, axes_along(_with_positive_sign(axis))
 
 
 def bore_axes(normals: Array) -> Array:

@@ -117,10 +117,8 @@ class _Space:
         self._width = width = start.shape[1]
         self._V = np.empty((len(start), max_size + 2 * width), order="F")
         self._T = np.zeros((max_size + width, max_size + width))  # VᵀM K⁻¹M V
-        self._max_size, self._size = (
-            max_size,
-            0,
-        )  # limit; number of vectors to which K⁻¹M was applied
+        self._max_size = max_size
+        self._size = 0  # number of vectors to which K⁻¹M was applied
         self._R: Array = np.zeros((width, width))  # factor R of the last `_orthonormalize`
         _, _, self.image = self._orthonormalize(start.copy(order="F"), mass(start), end=0)
         self._near_image = self.image

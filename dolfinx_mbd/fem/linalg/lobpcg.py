@@ -168,7 +168,8 @@ class _Basis:
             matrices.append((A + A.T) / 2)
         pairs = None
         if self.comm.rank == 0:
-            pairs = _small_problem(matrices[0], matrices[1], self.size, num_ritz)
+            stiffness, mass = matrices
+            pairs = _small_problem(stiffness, mass, self.size, num_ritz)
         values, C = self.comm.bcast(pairs, root=0)
         for X in (self.V, self.K, self.M):
             for begin in range(0, len(X), CHUNK_ROWS):

@@ -147,7 +147,7 @@ class _Pencil:
 
     def elastic_modes(self, num_modes: int, shift: float) -> ElasticModes:
         """Compute modes with K + σM; see the function `elastic_modes`."""
-        problem, rigid = self.problem, self.motions.shape[1]
+        problem, num_rigid = self.problem, self.motions.shape[1]
         with self.phases("factorization"):
             M = problem.mass()
             K = problem.stiffness.copy()
@@ -162,7 +162,7 @@ class _Pencil:
         with destroying(problem.comm, ksp, K, M):
             extra, expected, limit, counted = 2, 0, 0.0, 0
             for _ in range(MAX_RUNS):
-                total = min(self.free, num_modes + rigid + extra)
+                total = min(self.free, num_modes + num_rigid + extra)
                 with self.phases("modes"):
                     pairs = lowest_modes(K, M, ksp, total, self.held, **self.solver)
                     values, vectors = self._without_motions(pairs[0] - shift, pairs[1])
@@ -174,12 +174,14 @@ class _Pencil:
                     extra *= 2  # the last group may continue
                     continue
                 number, limit = _gap(values, count, complete=total == self.free)
-                expected = rigid + number
+                expected = num_rigid + number
                 with self.phases("count"):
                     counted = count_below(K, M, limit + shift)
                 if counted == expected:
                     log_completed_group(num_modes, count, values)
-                    return ElasticModes(values[:count], vectors[:, :count], rigid, counted, limit)
+                    return ElasticModes(
+                        values[:count], vectors[:, :count], num_rigid, counted, limit
+                    )
                 extra += max(2, counted - expected)  # a copy of a multiple mode was missed
         raise EigenError(
             f"the solver found {expected} modes below {hertz(np.array(limit)):.6g} Hz, and the "

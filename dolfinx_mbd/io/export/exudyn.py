@@ -116,10 +116,10 @@ def _nodes(body: ReducedBody) -> tuple[Array, Array]:
     """Return the positions (N, 3) and mode shapes (n, N, 3) of all nodes."""
     arm = ARM * np.sqrt(np.trace(body.central_inertia) / body.total_mass)
     positions, modes = [], []
-    for i in body.interfaces:
-        for offset in arm * np.vstack([i.axes.T, -i.axes.T]):
-            positions.append(i.point + offset)
-            modes.append(i.motion[:3] - skew(offset) @ i.motion[3:])  # d + θ×offset
+    for interface in body.interfaces:
+        for offset in arm * np.vstack([interface.axes.T, -interface.axes.T]):
+            positions.append(interface.point + offset)
+            modes.append(interface.motion[:3] - skew(offset) @ interface.motion[3:])  # d + θ×offset
     for p in body.points:
         positions.append(p.position)
         modes.append(p.modes.T)

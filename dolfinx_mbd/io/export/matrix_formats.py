@@ -55,9 +55,10 @@ def _abaqus_lines(
     yield "**"
     yield f"** reduced body {ascii_text(repr(body.name))}"
     yield f"** units {units.statement}"
-    for node, i in zip(nodes[:count], element.interfaces, strict=True):
-        x, y, z = i.point
-        yield f"** node {node}: interface {ascii_text(repr(i.name))} at {x:.9g}, {y:.9g}, {z:.9g}"
+    for node, interface in zip(nodes[:count], element.interfaces, strict=True):
+        x, y, z = interface.point
+        name = ascii_text(repr(interface.name))
+        yield f"** node {node}: interface {name} at {x:.9g}, {y:.9g}, {z:.9g}"
     for node, frequency in zip(nodes[count:], element.frequencies, strict=True):
         yield f"** node {node}: fixed-interface mode, {frequency:.6g} Hz"
     yield "** GENERATION OF SUBSTRUCTURE Z1"

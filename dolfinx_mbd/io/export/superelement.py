@@ -139,9 +139,9 @@ def _selected_interfaces(body: ReducedBody, names: Sequence[str] | None) -> tupl
 def _motions(interfaces: tuple[Interface, ...]) -> tuple[Array, Array]:
     """Return G and D of q = G r + D η, shapes (6 p, 6) and (6 p, n)."""
     G = np.tile(np.eye(6), (len(interfaces), 1))
-    for k, i in enumerate(interfaces):
-        G[6 * k : 6 * k + 3, 3:] = -skew(i.point)
-    return G, np.vstack([i.motion for i in interfaces])
+    for k, interface in enumerate(interfaces):
+        G[6 * k : 6 * k + 3, 3:] = -skew(interface.point)
+    return G, np.vstack([interface.motion for interface in interfaces])
 
 
 def _mass_matrix(body: ReducedBody) -> Array:

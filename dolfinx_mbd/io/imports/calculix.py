@@ -109,8 +109,8 @@ def _symmetric_matrix(path: Path, size: int) -> scipy.sparse.csr_array:
     if table.ndim != 2 or table.shape[1] != 3:
         raise ValueError(f"expected lines of row, column and value, got a table {table.shape}")
     i, j = (table[:, k].astype(np.int64) - 1 for k in (0, 1))
-    whole = (i + 1 == table[:, 0]).all() and (j + 1 == table[:, 1]).all()
-    if not whole or i.min() < 0 or (i > j).any() or j.max() != size - 1:
+    are_integers = (i + 1 == table[:, 0]).all() and (j + 1 == table[:, 1]).all()
+    if not are_integers or i.min() < 0 or (i > j).any() or j.max() != size - 1:
         raise ValueError(f"expected the upper triangle of a matrix with {size} rows")
     upper = scipy.sparse.coo_array((table[:, 2], (i, j)), shape=(size, size)).tocsr()
     return upper + upper.T - scipy.sparse.diags_array(upper.diagonal())

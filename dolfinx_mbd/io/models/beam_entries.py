@@ -47,7 +47,8 @@ def checked_beam(reader: Reader, entry: Any, place: Place) -> dict[str, Any]:
             raise EntryError((*place, key), unknown("field", key, BEAM))
     if "length" not in entry or len(SECTIONS.keys() & entry.keys()) != 1:
         raise EntryError(place, f"expected length and one of the sections {', '.join(SECTIONS)}")
-    return {k: reader.value(BEAM[k], "", value, (*place, k)) for k, value in entry.items()}
+    kind = ""  # no kind of part, because its fields cannot be formulas
+    return {k: reader.value(BEAM[k], kind, value, (*place, k)) for k, value in entry.items()}
 
 
 def checked_places(

@@ -120,7 +120,7 @@ class Reader:
         return errors
 
     def value(self, field: Declared, kind: str, value: Any, place: Place) -> Any:
-        """Return the value of a field."""
+        """Return the value of a field of a kind of part, such as ``revolute``; "" for no kind."""
         try:
             return self._value(field, kind, value, place)
         except InputError as error:

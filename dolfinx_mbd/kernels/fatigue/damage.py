@@ -346,10 +346,10 @@ def plane_damage(
     closed: bool,
     out: Array,
 ) -> None:
-    """Put the damage on the worst plane of each point into `out` (np, 10); see `COLUMNS`.
+    """Put the damage on the worst plane of each point into `out` (points, 10); see `COLUMNS`.
 
     Args:
-        stress: Components xx, yy, zz, xy, yz, zx, shape (np, 6, nt), Pa.
+        stress: Components xx, yy, zz, xy, yz, zx, shape (points, 6, nt), Pa.
         normals: Normals of the planes of the first search, shape (planes, 3).
         spacing: Angles at which six more planes around the worst one are tried, rad.
         shear: Whether the shear stress is counted, not the normal stress.

@@ -58,6 +58,8 @@ class Line(NamedTuple):
     g1: float
 
 
+#: Entries of G and rows of moments: the value, and its derivatives by h₀, h₁, g₀ and g₁
+VALUE, D_H0, D_H1, D_G0, D_G1 = range(5)
 MAX_CELLS = 32  #: Largest number of cells along the axis
 _ALIGNED = 1e-7  # largest change of the gap along the axis for a solution of first order
 _ITERATIONS = 60  # largest number of iterations for the sign change of the pressure
@@ -67,16 +69,16 @@ _SIGN_CHANGE_ERROR = 1e-13  # relative to half of the length
 @inner_kernel
 def _divide(x: Line, s: float, edges: Array) -> int:
     """Write the edges of the cells, and return the number of cells."""
-    ends = x.h0 - x.h1, x.h0 + x.h1
+    at_start, at_end = x.h0 - x.h1, x.h0 + x.h1  # gaps; surfaces touch where the gap is below s
     parts, middle = 1, 1.0
-    if (ends[0] - s) * (ends[1] - s) < 0.0:
+    if (at_start - s) * (at_end - s) < 0.0:
         parts, middle = 2, (s - x.h0) / x.h1
     edges[0] = -1.0
     count = 0
     for part in range(parts):
         a, b = (-1.0, middle) if part == 0 else (middle, 1.0)
         first, last = x.h0 + x.h1 * a, x.h0 + x.h1 * b
-        if first + last < 2.0 * s:
+        if first + last < 2.0 * s:  # cells as fine as for a gap as far above s
             first, last = 2.0 * s - first, 2.0 * s - last
         ratio = last / first
         n = max(1, min(MAX_CELLS // 2, math.ceil(abs(math.log(ratio)) / math.log(2.0))))
@@ -95,60 +97,60 @@ def _add_growth(x: Line, s: float, a: float, width: float, rule: Array, G: Array
         H, slope = thickness(x.h0 + x.h1 * r, s)
         w, g = width * rule[WEIGHT, k], x.g0 + x.g1 * r
         bend = 2.0 * slope * H / (s * s)
-        G[0] += w * slope * g
-        G[1] += w * bend * g
-        G[2] += w * bend * g * r
-        G[3] += w * slope
-        G[4] += w * slope * r
+        G[VALUE] += w * slope * g
+        G[D_H0] += w * bend * g
+        G[D_H1] += w * bend * g * r
+        G[D_G0] += w * slope
+        G[D_G1] += w * slope * r
 
 
 @inner_kernel
 def _add_cell(
     x: Line, s: float, a: float, b: float, G: Array, rule: Array, derivatives: bool, out: Array
 ) -> None:
-    """Add the moments of a cell to out (5, 7); G (5,) is G with its derivatives at a.
+    """Add the moments of a cell from a to b to `out` (5, 7).
 
-    On return G is at b.
+    G (5,) contains G and its derivatives, on entry at a, on return at b.
     """
     width, touching = 0.5 * (b - a), x.h0 + 0.5 * x.h1 * (a + b) < s
     here = np.empty(5) if touching else G
-    g, by0, by1, by2, by3 = G[0], G[1], G[2], G[3], G[4]
+    g, by0, by1, by2, by3 = G[VALUE], G[D_H0], G[D_H1], G[D_G0], G[D_G1]
     for k in range(rule.shape[1]):
         d = width * (1.0 + rule[POINT, k])
         r = a + d
         if touching:
             here[:] = G
             _add_growth(x, s, a, 0.5 * d, rule, here)
-            g, by0, by1, by2, by3 = here[0], here[1], here[2], here[3], here[4]
+            g, by0, by1, by2, by3 = here[VALUE], here[D_H0], here[D_H1], here[D_G0], here[D_G1]
         else:
             grow = 0.5 * d * (a + r)
-            g, by2, by3 = G[0] + x.g0 * d + x.g1 * grow, G[3] + d, G[4] + grow
+            g, by2, by3 = G[VALUE] + x.g0 * d + x.g1 * grow, G[D_G0] + d, G[D_G1] + grow
         H, slope = thickness(x.h0 + x.h1 * r, s)
         inverse = 1.0 / H
         w = width * rule[WEIGHT, k] * inverse
         drop = -w * slope * inverse
-        out[0, SHEAR] += w
-        out[1, SHEAR] += drop
-        out[2, SHEAR] += drop * r
+        out[VALUE, SHEAR] += w
+        out[D_H0, SHEAR] += drop
+        out[D_H1, SHEAR] += drop * r
         w, drop = w * inverse * inverse, 3.0 * drop * inverse * inverse
         for m in range(3):
-            out[0, m] += w * g
-            out[0, CUBE + m] += w
+            out[VALUE, m] += w * g
+            out[VALUE, CUBE + m] += w
             if derivatives:
-                out[1, m] += w * by0 + drop * g
-                out[2, m] += w * by1 + drop * r * g
-                out[3, m] += w * by2
-                out[4, m] += w * by3
-                out[1, CUBE + m] += drop
-                out[2, CUBE + m] += drop * r
+                out[D_H0, m] += w * by0 + drop * g
+                out[D_H1, m] += w * by1 + drop * r * g
+                out[D_G0, m] += w * by2
+                out[D_G1, m] += w * by3
+                out[D_H0, CUBE + m] += drop
+                out[D_H1, CUBE + m] += drop * r
             w, drop = w * r, drop * r
     if touching:
         _add_growth(x, s, a, width, rule, G)
     else:
         grow = width * (a + b)
-        G[0] += x.g0 * 2.0 * width + x.g1 * grow
-        G[3] += 2.0 * width
-        G[4] += grow
+        G[VALUE] += x.g0 * 2.0 * width + x.g1 * grow
+        G[D_G0] += 2.0 * width
+        G[D_G1] += grow
 
 
 @inner_kernel
@@ -160,7 +162,7 @@ def _partial(
     G = work[5, :5]
     G[:] = start
     _add_cell(x, s, a, b, G, rule, False, work[:5])
-    return float(work[0, GROWTH] - C * work[0, CUBE])
+    return float(work[VALUE, GROWTH] - C * work[VALUE, CUBE])
 
 
 @inner_kernel
@@ -182,7 +184,7 @@ def _sign_change(
     """
     left, right = a, b
     f = np.empty(2)
-    for k, (r, G) in enumerate(((a, start[0]), (b, end[0]))):
+    for k, (r, G) in enumerate(((a, start[VALUE]), (b, end[VALUE]))):
         if abs(r) == 1.0:
             H, _ = thickness(x.h0 + x.h1 * r, s)
             f[k] = -0.5 * r * (G - C) / (H * H * H)
@@ -232,8 +234,8 @@ def _largest(
     for j in range(count):
         a, d = edges[j], edges[j + 1] - edges[j]
         H, slope = thickness(x.h0 + x.h1 * a, s)
-        value, rise = starts[j, 0] - C, slope * (x.g0 + x.g1 * a)
-        bend = (starts[j + 1, 0] - starts[j, 0] - rise * d) / (d * d)
+        value, rise = starts[j, VALUE] - C, slope * (x.g0 + x.g1 * a)
+        bend = (starts[j + 1, VALUE] - starts[j, VALUE] - rise * d) / (d * d)
         inside = rise * rise - 4.0 * value * bend
         if inside >= 0.0:
             below = math.sqrt(inside) - rise
@@ -241,7 +243,7 @@ def _largest(
             if 0.0 < step < d:
                 top = phi + _partial(x, s, a, a + step, C, starts[j], rule, work)
                 peak = max(peak, top)
-        phi += moments[j, 0, GROWTH] - C * moments[j, 0, CUBE]
+        phi += moments[j, VALUE, GROWTH] - C * moments[j, VALUE, CUBE]
         peak = max(peak, phi)
     return peak
 
@@ -268,7 +270,7 @@ def _positive_part(
     phi, before, cell = 0.0, 0.0, count - 1
     for j in range(count):
         before = phi
-        phi += moments[j, 0, GROWTH] - C * moments[j, 0, CUBE]
+        phi += moments[j, VALUE, GROWTH] - C * moments[j, VALUE, CUBE]
         if j < count - 1 and (phi <= 0.0) == low:
             cell = j
             break
@@ -369,13 +371,13 @@ def strip_loads(
         total += moments[j]
         starts[j + 1] = G
     drag[INVERSE], drag[INVERSE_BY_H0], drag[INVERSE_BY_H1] = (
-        total[0, SHEAR] * half,
-        total[1, SHEAR] * half,
-        total[2, SHEAR] * half * half,
+        total[VALUE, SHEAR] * half,
+        total[D_H0, SHEAR] * half,
+        total[D_H1, SHEAR] * half * half,
     )
     loads[:], slopes[:] = 0.0, 0.0
-    C = total[0, GROWTH] / total[0, CUBE]
-    low, high = C < 0.0, starts[count, 0] < C
+    C = total[VALUE, GROWTH] / total[VALUE, CUBE]
+    low, high = C < 0.0, starts[count, VALUE] < C
     resting = x.g0 == 0.0 and x.g1 == 0.0
     if not (low or high or resting):
         return 0.0, 0.0
@@ -389,27 +391,27 @@ def strip_loads(
     scale = -6.0 * mu * half**3 * (0.5 if resting else 1.0)
     square = middle * middle
     loads[0] = scale * (
-        part[0, GROWTH_R]
-        - middle * part[0, GROWTH]
-        - C * (part[0, CUBE_R] - middle * part[0, CUBE])
+        part[VALUE, GROWTH_R]
+        - middle * part[VALUE, GROWTH]
+        - C * (part[VALUE, CUBE_R] - middle * part[VALUE, CUBE])
     )
     lever = (
-        part[0, GROWTH_RR]
-        - square * part[0, GROWTH]
-        - C * (part[0, CUBE_RR] - square * part[0, CUBE])
+        part[VALUE, GROWTH_RR]
+        - square * part[VALUE, GROWTH]
+        - C * (part[VALUE, CUBE_RR] - square * part[VALUE, CUBE])
     )
     loads[1] = 0.5 * scale * half * lever
     if derivatives:
         for i in range(4):
             p, unit = part[1 + i], half if i % 2 else 1.0
-            by_C = (total[1 + i, GROWTH] - C * total[1 + i, CUBE]) / total[0, CUBE]
+            by_C = (total[1 + i, GROWTH] - C * total[1 + i, CUBE]) / total[VALUE, CUBE]
             first = p[GROWTH_R] - middle * p[GROWTH] - C * (p[CUBE_R] - middle * p[CUBE])
-            first -= by_C * (part[0, CUBE_R] - middle * part[0, CUBE])
+            first -= by_C * (part[VALUE, CUBE_R] - middle * part[VALUE, CUBE])
             second = p[GROWTH_RR] - square * p[GROWTH] - C * (p[CUBE_RR] - square * p[CUBE])
-            second -= by_C * (part[0, CUBE_RR] - square * part[0, CUBE])
+            second -= by_C * (part[VALUE, CUBE_RR] - square * part[VALUE, CUBE])
             slopes[0, i] = scale * unit * first
             slopes[1, i] = 0.5 * scale * half * unit * second
     peak = 6.0 * mu * half * half
     peak *= _largest(x, s, edges, count, C, moments, starts, rule, work)
-    flow = 0.5 * half * (max(-C, 0.0) + max(C - starts[count, 0], 0.0))
+    flow = 0.5 * half * (max(-C, 0.0) + max(C - starts[count, VALUE], 0.0))
     return peak, flow

@@ -2,7 +2,7 @@
 
 The matrix L D Lᵀ of N unknowns is factorized in place: each row of the band has D Lᵀ from the
 diagonal on, and ends with `PADDING` zeros, because four rows or entries are used at once. `size`
-(2,) are N and the bandwidth.
+(2,) are N and the bandwidth, at the indices `UNKNOWNS` and `BANDWIDTH`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ Integers = NDArray[np.int64]
 Vector4 = tuple[float, float, float, float]
 
 PADDING = 4  #: Zeros at the end of each row of a band
+UNKNOWNS, BANDWIDTH = range(2)  #: Indices in `size`
 
 
 @inner_kernel
 def band_rows(size: Integers, band: Array) -> Array:
     """Return the part of `band` with the factors, (N, bandwidth + 1 + PADDING)."""
-    count, width = size[0], size[1] + 1 + PADDING
+    count, width = size[UNKNOWNS], size[BANDWIDTH] + 1 + PADDING
     return band[: count * width].reshape(count, width)
 
 
@@ -32,7 +33,7 @@ def factorize(size: Integers, rows: Array, inverse: Array, x: Array) -> None:
 
     `inverse` (N,) are the reciprocal pivots. A row subtracts four earlier rows at once.
     """
-    count, width = size[0], size[1]
+    count, width = size[UNKNOWNS], size[BANDWIDTH]
     for r in range(count):
         target, known = rows[r], x[r]
         for k in range(1, min(width, r) + 1, 4):
@@ -61,7 +62,7 @@ def factorize(size: Integers, rows: Array, inverse: Array, x: Array) -> None:
 @inner_kernel
 def substitute(size: Integers, rows: Array, inverse: Array, x: Array) -> None:
     """Replace L⁻¹ b in x (N + PADDING,) by the solution for b; x ends with zeros."""
-    count, width = size[0], size[1]
+    count, width = size[UNKNOWNS], size[BANDWIDTH]
     for r in range(count - 1, -1, -1):
         row, total = rows[r], x[r]
         k = 1 + 4 * ((width - 1) // 4)  # the term with the neighbour r + 1 is the last one
@@ -83,7 +84,7 @@ def _subtract_four(f: Vector4, X: Array, r: int, step: int, target: Array) -> No
 @inner_kernel
 def substitute_columns(size: Integers, band: Array, X: Array) -> None:
     """Solve for the right-hand sides X (N, k) in place; four rows at once, to load less often."""
-    count, width = size[0], size[1]
+    count, width = size[UNKNOWNS], size[BANDWIDTH]
     L = band_rows(size, band)
     inverse = np.empty(count)
     for r in range(count):
@@ -122,19 +123,22 @@ def substitute_columns(size: Integers, band: Array, X: Array) -> None:
 
 
 @inner_kernel
-def gather_nodes(number: Integers, C: Array, part: float, X: Array) -> None:
-    """Write `part` of the values C (n, m+1, k) of the numbered nodes to X (N, k)."""
+def gather_nodes(number: Integers, C: Array, factor: float, X: Array) -> None:
+    """Write the values C (n, m+1, k) of the nodes that are unknowns, times a factor, to X (N, k).
+
+    `number` (n, m+1) is the index of the unknown at each node, or −1.
+    """
     for i in range(number.shape[0]):
         for j in range(number.shape[1]):
             if number[i, j] >= 0:
                 target, source = X[number[i, j]], C[i, j]
                 for k in range(len(target)):
-                    target[k] = part * source[k]
+                    target[k] = factor * source[k]
 
 
 @inner_kernel
 def scatter_nodes(number: Integers, X: Array) -> Array:
-    """Return the values (n, m+1, k) of the nodes from those of the numbered nodes, X (N, k)."""
+    """Return values (n, m+1, k) at the nodes from those of the unknowns, X (N, k); otherwise 0."""
     n, columns = number.shape
     out = np.zeros((n, columns, X.shape[1]))
     for i in range(n):

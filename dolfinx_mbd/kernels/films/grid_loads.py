@@ -63,8 +63,8 @@ def _end_flow(q: Array, flow: Array, links: Integers, ends: Array, mu: float) ->
             if q[i, inner] > 0.0:
                 total += flow[ALONG, i, face] * (q[i, inner] - q[i, j]) - 0.5 * flow[SOURCE, i, j]
     for t in range(len(links)):  # from the edge of a supply to the end
-        i, j = links[t, 0], links[t, 1]
-        if i == links[t, 2] and (j == 0 or j == last):
+        i, j, neighbour_i = links[t, 0], links[t, 1], links[t, 2]
+        if i == neighbour_i and (j == 0 or j == last):
             total += ends[t, CONDUCTANCE] * (ends[t, SUPPLY] - q[i, j])
     return total / (12.0 * mu)
 
@@ -84,8 +84,8 @@ def _flow_power(q: Array, flow: Array, links: Integers, ends: Array, values: Arr
                 right, _, _ = film_pressure(q[i, j + 1], values[BARUS])
                 total += flow[ALONG, i, j] * (q[i, j + 1] - q[i, j]) * (right - p)
     for t in range(len(links)):
-        i, j = links[t, 0], links[t, 1]
-        if i == links[t, 2] or 0 < j < columns - 1:  # none around the bore at its ends
+        i, j, neighbour_i = links[t, 0], links[t, 1], links[t, 2]
+        if i == neighbour_i or 0 < j < columns - 1:  # none around the bore at its ends
             p, _, _ = film_pressure(q[i, j], values[BARUS])
             supply, _, _ = film_pressure(ends[t, SUPPLY], values[BARUS])
             total += ends[t, CONDUCTANCE] * (ends[t, SUPPLY] - q[i, j]) * (supply - p)

@@ -40,7 +40,7 @@ import math
 import numpy as np
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
-from dolfinx_mbd.kernels.films.band import Integers
+from dolfinx_mbd.kernels.films.band import BANDWIDTH, UNKNOWNS, Integers
 from dolfinx_mbd.kernels.films.fields import (
     ALONG,
     AROUND,
@@ -149,8 +149,8 @@ def _assemble(
 ) -> None:
     """Assemble the matrix column by column."""
     n, columns = free.shape
-    width = size[1]
-    band[: size[0]] = 0.0
+    width = size[BANDWIDTH]
+    band[: size[UNKNOWNS]] = 0.0
     for j in range(1, columns - 1):
         leak = _RING if dt == 0.0 and _is_ring(number, free, carry, j) else 0.0
         for i in range(n):
@@ -180,7 +180,7 @@ def _assemble(
 @inner_kernel
 def _factorize(size: Integers, band: Array) -> None:
     """Factorize the matrix in place, with L below the diagonal."""
-    count, width = size[0], size[1]
+    count, width = size[UNKNOWNS], size[BANDWIDTH]
     for r in range(count):
         row = band[r]
         inverse = 1.0 / row[width]
@@ -196,7 +196,7 @@ def _factorize(size: Integers, band: Array) -> None:
 @inner_kernel
 def _substitute(size: Integers, band: Array, x: Array) -> None:
     """Solve for a right-hand side x (N,) in place."""
-    count, width = size[0], size[1]
+    count, width = size[UNKNOWNS], size[BANDWIDTH]
     for r in range(count):
         row, total = band[r], x[r]
         for a in range(max(0, r - width), r):

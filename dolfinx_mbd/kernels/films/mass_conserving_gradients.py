@@ -7,7 +7,13 @@ import math
 import numpy as np
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
-from dolfinx_mbd.kernels.films.band import Integers, gather_nodes, scatter_nodes
+from dolfinx_mbd.kernels.films.band import (
+    BANDWIDTH,
+    UNKNOWNS,
+    Integers,
+    gather_nodes,
+    scatter_nodes,
+)
 from dolfinx_mbd.kernels.films.fields import (
     LENGTH,
     RADIUS,
@@ -27,7 +33,7 @@ from dolfinx_mbd.kernels.small_vectors import Array
 @inner_kernel
 def _substitute_transposed(size: Integers, band: Array, X: Array) -> None:
     """Solve with the transposed matrix for the right-hand sides X (N, k) in place."""
-    count, width = size[0], size[1]
+    count, width = size[UNKNOWNS], size[BANDWIDTH]
     for r in range(count):
         row, source = band[r], X[r]
         inverse = 1.0 / row[width]
@@ -95,7 +101,7 @@ def mass_conserving_gradients(
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
     mu = values[VISCOSITY]
     by_gap, by_rate, by_speed = np.zeros(C.shape), np.zeros(C.shape), np.zeros(K)
-    X = np.empty((size[0], K))
+    X = np.empty((size[UNKNOWNS], K))
     gather_nodes(number, C, part, X)
     for i in range(n):  # C is by ρ where the film is ruptured, and the unknown is −(1 − ρ) H
         for j in range(columns):

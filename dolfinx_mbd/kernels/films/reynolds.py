@@ -19,7 +19,7 @@ The arrays of a grid with n×(m+1) nodes are
     fixed   (n, m+1)     1 where q is prescribed (ends, grooves, holes), otherwise 0; integers
     free    (n, m+1)     1 where q > 0 is solved for; the state of the active set; integers
     number  (n, m+1)     index of the unknown, or −1; integers
-    size    (2,)         number of unknowns and bandwidth; integers
+    size    (2,)         number of UNKNOWNS and BANDWIDTH; integers
     q       (n, m+1)     reduced pressure; on entry the prescribed values where `fixed` is 1
     flow    (9, n, m+1)  conductances to (i+1, j) and (i, j+1), cell source, Σ k and Σ k q of the
                          links of a node to the edges of supplies, and the thicknesses around,
@@ -42,7 +42,9 @@ import numpy as np
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
 from dolfinx_mbd.kernels.films.band import (
+    BANDWIDTH,
     PADDING,
+    UNKNOWNS,
     Integers,
     band_rows,
     factorize,
@@ -283,7 +285,7 @@ def enumerate_nodes(free: Integers, number: Integers, size: Integers) -> None:
                     width = max(width, abs(number[i, j] - number[i1, j]))
                 if number[i, j + 1] >= 0:
                     width = max(width, abs(number[i, j] - number[i, j + 1]))
-    size[0], size[1] = count, width
+    size[UNKNOWNS], size[BANDWIDTH] = count, width
 
 
 @inner_kernel
@@ -400,7 +402,7 @@ def reynolds_solve(
         rows = band_rows(size, band)
         _assemble(number, size, flow, rows)
         sources(fixed, number, q, flow, x)
-        x[size[0] :] = 0.0
+        x[size[UNKNOWNS] :] = 0.0
         factorize(size, rows, inverse, x)
         substitute(size, rows, inverse, x)
         if _update_set(fixed, free, number, q, flow, x, -_ROUND_OFF * largest) == 0:

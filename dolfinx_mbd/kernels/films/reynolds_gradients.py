@@ -11,6 +11,7 @@ import numpy as np
 
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
 from dolfinx_mbd.kernels.films.band import (
+    UNKNOWNS,
     Integers,
     gather_nodes,
     scatter_nodes,
@@ -133,7 +134,7 @@ def reynolds_gradients(
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
     mu = values[VISCOSITY]
     by_gap, by_rate, by_speed = np.zeros(C.shape), np.zeros(C.shape), np.zeros(K)
-    X = np.empty((size[0], K))
+    X = np.empty((size[UNKNOWNS], K))
     gather_nodes(number, C, part, X)
     substitute_columns(size, band, X)
     lam = scatter_nodes(number, X)

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from dolfinx_mbd.kernels.columns import ALONG_Z
 from dolfinx_mbd.kernels.compilation import inner_kernel
 from dolfinx_mbd.kernels.floating_frame import increment, residual
 from dolfinx_mbd.kernels.floating_frame_tangents import tangents
@@ -19,6 +20,8 @@ from dolfinx_mbd.kernels.frames import (
     frame_velocity_tangents,
 )
 from dolfinx_mbd.kernels.joints import (
+    ABOUT,
+    ALONG,
     add_axis_forces,
     axis_coordinates,
     constraint_rows,
@@ -29,6 +32,8 @@ from dolfinx_mbd.kernels.joints import (
 )
 from dolfinx_mbd.kernels.matrices import add_bodies, add_gradients, add_products
 from dolfinx_mbd.kernels.mechanism_steps.model import (
+    ANGLE,
+    DAMPING,
     DRIVEN_JOINT,
     DRIVER_MOTION,
     DRIVER_NUMBERS,
@@ -36,15 +41,24 @@ from dolfinx_mbd.kernels.mechanism_steps.model import (
     FIRST_FRAME,
     FRAME,
     FRAME_NUMBERS,
+    FREE_LENGTH,
+    FREE_POSITION,
     IN_AXES,
     IS_TORQUE,
     JOINT,
+    JOINT_DAMPING,
     JOINT_NUMBERS,
+    JOINT_OF_ROW,
+    JOINT_STIFFNESS,
     KIND,
     MOTION,
+    OFFSET,
     SECOND_FRAME,
+    SPEED,
     SPRING,
     SPRING_NUMBERS,
+    STIFFNESS,
+    VALUE,
     Model,
 )
 from dolfinx_mbd.kernels.rotations import skew3
@@ -57,7 +71,8 @@ def update_poses(m: Model, t: float) -> None:
     frame_poses(m.table, m.data, m.q, m.position, m.rotation)
     for k in range(m.drivers.shape[0]):
         first = DRIVER_NUMBERS * k
-        value = m.parameters[first] + m.parameters[first + 1] * t + m.parameters[first + 2]
+        angle, speed = m.parameters[first + ANGLE], m.parameters[first + SPEED]
+        value = angle + speed * t + m.parameters[first + OFFSET]
         if m.drivers[k, DRIVER_MOTION] == 0:
             m.turns[m.drivers[k, ENTRY]] = value
             m.angles[m.drivers[k, DRIVEN_JOINT]] = value
@@ -90,9 +105,9 @@ def joint_load(m: Model, k: int, s: float, rate: float) -> float:
     """Return a torque about or a force along the axis of a joint."""
     p = first_number(m, 0, k)
     if m.joint_loads[k, KIND] == SPRING:
-        stiffness, damping = m.parameters[p + 1], m.parameters[p + 2]
-        return -(stiffness * (s - m.parameters[p + 3]) + damping * rate)
-    return m.parameters[p]
+        stiffness, damping = m.parameters[p + JOINT_STIFFNESS], m.parameters[p + JOINT_DAMPING]
+        return -(stiffness * (s - m.parameters[p + FREE_POSITION]) + damping * rate)
+    return m.parameters[p + VALUE]
 
 
 @inner_kernel
@@ -101,7 +116,7 @@ def frame_load(m: Model, k: int) -> tuple[float, float, float]:
     frame, value = m.frame_loads[k, FRAME], vector3(m.parameters, first_number(m, 1, k))
     if m.frame_loads[k, IN_AXES] == 0:
         return value
-    Q, x, y, z = m.rotation[frame], value[0], value[1], value[2]
+    Q, (x, y, z) = m.rotation[frame], value
     return (
         Q[0, 0] * x + Q[0, 1] * y + Q[0, 2] * z,
         Q[1, 0] * x + Q[1, 1] * y + Q[1, 2] * z,
@@ -122,7 +137,8 @@ def spring_line(m: Model, k: int, n: Array, speed: Array) -> tuple[float, float,
     for i in range(3):
         n[i] /= length
         rate += n[i] * speed[i]
-    tension = m.parameters[p] * (length - m.parameters[p + 2]) + m.parameters[p + 1] * rate
+    stiffness, damping = m.parameters[p + STIFFNESS], m.parameters[p + DAMPING]
+    tension = stiffness * (length - m.parameters[p + FREE_LENGTH]) + damping * rate
     return length, rate, tension
 
 
@@ -144,7 +160,7 @@ def _apply_loads(m: Model) -> None:
             m.wrenches[m.frame_loads[k, FRAME], column + i] += value[i]
     n, speed = np.zeros(3), np.zeros(3)
     for k in range(m.springs.shape[0]):
-        tension = spring_line(m, k, n, speed)[2]
+        _, _, tension = spring_line(m, k, n, speed)
         for i in range(3):
             m.wrenches[m.springs[k, FIRST_FRAME], i] += tension * n[i]
             m.wrenches[m.springs[k, SECOND_FRAME], i] -= tension * n[i]
@@ -155,7 +171,7 @@ def _apply_loads(m: Model) -> None:
         for k in range(L):
             j, motion = m.joint_loads[k, JOINT], m.joint_loads[k, MOTION]
             axes[k, 0], axes[k, 1] = j, motion
-            frames[k, 0], frames[k, 1] = m.ends[j, 0], m.ends[j, 1]
+            frames[k, 0], frames[k, 1] = m.ends[j, FIRST_FRAME], m.ends[j, SECOND_FRAME]
             sizes[k] = joint_load(m, k, values[j, motion], rates[j, motion])
         add_axis_forces(sizes, gradients, axes, frames, m.wrenches)
 
@@ -201,8 +217,9 @@ def derivatives(m: Model, t: float) -> None:
     nc = m.rows_of.shape[0]
     starts = np.zeros((nc, 2), np.int64)
     for c in range(nc):
-        starts[c, 0] = m.end_starts[m.rows_of[c, 0], 0]
-        starts[c, 1] = m.end_starts[m.rows_of[c, 0], 1]
+        j = m.rows_of[c, JOINT_OF_ROW]
+        starts[c, FIRST_FRAME] = m.end_starts[j, FIRST_FRAME]
+        starts[c, SECOND_FRAME] = m.end_starts[j, SECOND_FRAME]
     add_gradients(G, m.rows_of, m.ends, m.jacobians, m.widths, starts, m.B)
 
 
@@ -235,15 +252,15 @@ def _add_springs(m: Model) -> None:
     for k in range(m.springs.shape[0]):
         length, _, tension = spring_line(m, k, n, speed)
         p = first_number(m, 2, k)
-        stiffness, damping = m.parameters[p], m.parameters[p + 1]
+        stiffness, damping = m.parameters[p + STIFFNESS], m.parameters[p + DAMPING]
         D, E, along = np.zeros((1, 12, 12)), np.zeros((1, 12, 12)), 0.0
         for i in range(3):
             along += n[i] * speed[i]
         for i in range(3):
             for j in range(3):
                 across = ((1.0 if i == j else 0.0) - n[i] * n[j]) / length
-                turn = (speed[j] - n[j] * along) / length
-                by_d = stiffness * n[i] * n[j] + tension * across + damping * n[i] * turn
+                rate_by_d = (speed[j] - n[j] * along) / length
+                by_d = stiffness * n[i] * n[j] + tension * across + damping * n[i] * rate_by_d
                 by_u = damping * n[i] * n[j]
                 for r in (0, 6):
                     for c in (0, 6):
@@ -261,25 +278,25 @@ def _add_joint_loads(m: Model, multipliers: Array) -> None:
     values, rates, gradients = coordinates(m)
     for k in range(L):
         j, motion = m.joint_loads[k, JOINT], m.joint_loads[k, MOTION]
-        one, two = m.ends[j, 0], m.ends[j, 1]
+        one, two = m.ends[j, FIRST_FRAME], m.ends[j, SECOND_FRAME]
         size = joint_load(m, k, values[j, motion], rates[j, motion])
         Q1, Q2 = m.rotation[one : one + 1], m.rotation[two : two + 1]
-        if motion == 1:
-            multipliers[j, 2] -= size
+        if motion == ALONG:
+            multipliers[j, ALONG_Z] -= size
             unit = np.zeros((1, 6))
-            unit[0, 2] = 1.0
+            unit[0, ALONG_Z] = 1.0
             p1, p2 = m.position[one : one + 1], m.position[two : two + 1]
             H = joint_second(p1, Q1, p2, Q2, unit)
         else:
             H = rotation_second(Q1, Q2)
         D, E = np.zeros((1, 12, 12)), np.zeros((1, 12, 12))
-        for i in range(12 if motion == 0 else 0):
+        for i in range(12 if motion == ABOUT else 0):
             for c in range(12):
                 D[0, i, c] = -size * H[0, i, c]
         damping = 0.0
         if m.joint_loads[k, KIND] == SPRING:
             p, g = first_number(m, 0, k), gradients[j, motion]
-            stiffness, damping = m.parameters[p + 1], m.parameters[p + 2]
+            stiffness, damping = m.parameters[p + JOINT_STIFFNESS], m.parameters[p + JOINT_DAMPING]
             for c in range(12):
                 by_pose = -stiffness * g[c]
                 for i in range(12):

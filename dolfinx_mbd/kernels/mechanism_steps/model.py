@@ -30,12 +30,22 @@ CONSTANT, SPRING = range(2)
 ENTRY, DRIVER_MOTION, DRIVEN_JOINT = range(3)
 KIND, JOINT, MOTION = range(3)
 FRAME, IS_TORQUE, IN_AXES = range(3)
-FIRST_FRAME, SECOND_FRAME = range(2)
+FIRST_FRAME, SECOND_FRAME = range(2)  # also of `Model.ends` and `end_starts`
+#: Columns of `Model.rows_of`
+JOINT_OF_ROW, MOTION_OF_ROW = range(2)
+#: Rows of `Model.earlier_a` and `earlier_lam`: the last step and the one before it
+LAST, SECOND_LAST = range(2)
+#: Indices in `Model.largest`: largest coordinate of frames, and of frames and bodies
+OF_FRAMES, OF_ALL = range(2)
 #: Kinds of outputs
 Q, V, A, MULTIPLIER, ROTATION, ROTATION_RATE, DISPLACEMENT, DISPLACEMENT_RATE = range(8)
 #: Numbers of `Model.parameters` for each driver (angle, speed, offset), load on a joint (value,
 #: stiffness, damping, free), load at a frame (components), and spring (stiffness, damping, length)
 DRIVER_NUMBERS, JOINT_NUMBERS, FRAME_NUMBERS, SPRING_NUMBERS = 3, 4, 3, 3
+#: Places of these numbers after the first one
+ANGLE, SPEED, OFFSET = range(3)
+VALUE, JOINT_STIFFNESS, JOINT_DAMPING, FREE_POSITION = range(4)
+STIFFNESS, DAMPING, FREE_LENGTH = range(3)
 
 
 class Model(NamedTuple):
@@ -58,8 +68,8 @@ class Model(NamedTuple):
     joint_second: Indices
     ends: Indices  # (E, 2)
     end_starts: Indices  # (E, 2), first velocities of the bodies of both frames
-    widths: Indices  # (nf,), numbers of velocities of the bodies
-    starts: Indices  # (nf,)
+    widths: Indices  # (frames,), numbers of velocities of the bodies
+    starts: Indices  # (frames,)
     rows_of: Indices  # (nc, 2), joint and motion of each constraint
     groups: Indices
     parts: Indices

@@ -12,7 +12,13 @@ import numpy as np
 
 from dolfinx_mbd.kernels.compilation import inner_kernel
 from dolfinx_mbd.kernels.frames import frame_velocities
-from dolfinx_mbd.kernels.joints import joint_angles, joint_frames, joint_gradients, joint_values
+from dolfinx_mbd.kernels.joints import (
+    ABOUT,
+    joint_angles,
+    joint_frames,
+    joint_gradients,
+    joint_values,
+)
 from dolfinx_mbd.kernels.matrices import fill
 from dolfinx_mbd.kernels.mechanism_steps.equations import (
     coordinates,
@@ -30,12 +36,15 @@ from dolfinx_mbd.kernels.mechanism_steps.model import (
     EARLIER,
     FACTOR,
     GAMMA,
+    LAST,
     MASS,
     MULTIPLIER,
     NOISE,
+    OF_ALL,
     RADIUS,
     ROTATION,
     ROTATION_RATE,
+    SECOND_LAST,
     SMOOTH,
     TOLERANCE,
     VELOCITY,
@@ -117,14 +126,14 @@ def solve(S: Array, pivots: Array, x: Array) -> None:
 
 
 @inner_kernel
-def _refactor(m: Model, t: float, by_rate: float, by_speed: float) -> bool:
+def _refactor(m: Model, t: float, a_by_move: float, v_by_move: float) -> bool:
     """Factorize the iteration matrix at the point of evaluation."""
     derivatives(m, t)
     count = m.columns.shape[0]
     turns = np.zeros((count, 3, 3))
     step_rotations(m.move, m.columns, turns, m.carried)
     m.lu[:] = 0.0
-    fill(m.K, m.C, m.M, m.B, m.columns, turns, by_rate, by_speed, m.numbers[MASS], m.lu)
+    fill(m.K, m.C, m.M, m.B, m.columns, turns, a_by_move, v_by_move, m.numbers[MASS], m.lu)
     m.flags[NOISE] = 0.0
     done = factorize(m.lu, m.pivots)
     m.flags[FACTOR] = 1.0 if done else 0.0
@@ -132,16 +141,18 @@ def _refactor(m: Model, t: float, by_rate: float, by_speed: float) -> bool:
 
 
 @inner_kernel
-def _joint_error(m: Model, by_rate: float, error: float, last: bool) -> float:
+def _joint_error(m: Model, a_by_move: float, error: float, last: bool) -> float:
     """Return the larger of an error and those of the joints, as `Stepper._joint_error`."""
-    scale, tolerance = by_rate * m.numbers[MASS], m.numbers[TOLERANCE]
+    scale, tolerance = a_by_move * m.numbers[MASS], m.numbers[TOLERANCE]
     noise = m.noise if m.flags[NOISE] != 0.0 else m.no_noise
     joints = relative_forces(
         m.right, scale, m.lam, noise, m.values, m.rotations, m.parts, m.pairs, m.sizes, m.largest,
         tolerance,
     )  # fmt: skip
     if last and joints > 1.0 and m.flags[NOISE] == 0.0:
-        round_off(m.scale, m.rotations, m.signs, m.largest[1], by_rate, m.numbers[MASS], m.samples)
+        round_off(
+            m.scale, m.rotations, m.signs, m.largest[OF_ALL], a_by_move, m.numbers[MASS], m.samples
+        )
         n, count, x = m.v.shape[0], m.samples.shape[1], np.zeros(m.samples.shape[0])
         m.noise[:] = 0.0
         for j in range(count):
@@ -166,9 +177,9 @@ def _predict(m: Model) -> None:
     for x, x0, old in ((m.a, m.a0, m.earlier_a), (m.lam, m.lam0, m.earlier_lam)):
         for i in range(x.shape[0]):
             if m.flags[EARLIER] == 2.0:
-                x[i] = 3 * (x0[i] - old[0, i]) + old[1, i]
+                x[i] = 3 * (x0[i] - old[LAST, i]) + old[SECOND_LAST, i]
             elif m.flags[EARLIER] == 1.0:
-                x[i] = 2 * x0[i] - old[0, i]
+                x[i] = 2 * x0[i] - old[LAST, i]
             else:
                 x[i] = x0[i]
     velocity = m.velocity if m.flags[VELOCITY] != 0.0 else m.v0
@@ -185,8 +196,8 @@ def _accept(m: Model, t: float, slow: bool) -> int:
         m.flags[FACTOR] = 0.0
     for x0, old in ((m.a0, m.earlier_a), (m.lam0, m.earlier_lam)):
         for i in range(x0.shape[0]):
-            old[1, i] = old[0, i]
-            old[0, i] = x0[i]
+            old[SECOND_LAST, i] = old[LAST, i]
+            old[LAST, i] = x0[i]
     m.flags[EARLIER] = min(m.flags[EARLIER] + 1.0, 2.0)
     m.flags[VELOCITY] = 0.0
     m.now[0] = t
@@ -210,7 +221,7 @@ def _step_derivatives(m: Model) -> tuple[float, float, float]:
 @inner_kernel
 def step(m: Model) -> int:
     """Take one step as `Stepper.step`; if it fails, the state is invalid."""
-    by_rate, by_speed, ratio = _step_derivatives(m)
+    a_by_move, v_by_move, ratio = _step_derivatives(m)
     n, mass, tolerance = m.v.shape[0], m.numbers[MASS], m.numbers[TOLERANCE]
     t = m.now[0] + m.numbers[DT]
     copy(m.angles0, m.angles)
@@ -224,12 +235,12 @@ def step(m: Model) -> int:
         if not math.isfinite(error):
             return NOT_CONVERGED
         outdated = m.flags[FACTOR] != 0.0
-        if not outdated and not _refactor(m, t, by_rate, by_speed):
+        if not outdated and not _refactor(m, t, a_by_move, v_by_move):
             return SINGULAR
-        right_hand_side(m.rows, m.values, by_rate, mass, m.right)
+        right_hand_side(m.rows, m.values, a_by_move, mass, m.right)
         solve(m.lu, m.pivots, m.right)
         if m.lam.shape[0] > 0:
-            error = _joint_error(m, by_rate, error, error <= 1.0 or small)
+            error = _joint_error(m, a_by_move, error, error <= 1.0 or small)
         factors += 1
         exhausted = small and error > 0.5 * before
         if factors > 0:
@@ -241,15 +252,15 @@ def step(m: Model) -> int:
             return NOT_CONVERGED
         remaining = min(COSTLY_ITERATIONS, MAX_ITERATIONS - iteration - 1)
         if outdated and (factor > THIS_STEP_RATIO or error * factor**remaining > 1.0):
-            if not _refactor(m, t, by_rate, by_speed):
+            if not _refactor(m, t, a_by_move, v_by_move):
                 return SINGULAR
-            right_hand_side(m.rows, m.values, by_rate, mass, m.right)
+            right_hand_side(m.rows, m.values, a_by_move, mass, m.right)
             solve(m.lu, m.pivots, m.right)
             outdated = False
         if not outdated:
             factor, factors = 0.0, 0
-        correct(m.right, by_speed, by_rate, ratio, mass, m.move, m.v, m.a, m.new, m.lam)
-        length = max(m.largest[1], m.numbers[RADIUS])
+        correct(m.right, v_by_move, a_by_move, ratio, mass, m.move, m.v, m.a, m.new, m.lam)
+        length = max(m.largest[OF_ALL], m.numbers[RADIUS])
         small = largest_product(m.right[:n], m.lengths) <= ROUND_OFF * length
         if m.numbers[SMOOTH] != 0.0 and factors > 1 and error * factor * SAFETY <= 1.0:
             move(m)
@@ -269,14 +280,14 @@ def put(m: Model) -> None:
 @inner_kernel
 def jump(m: Model) -> int:
     """Adapt accelerations and multipliers to changed loads, as `Stepper.after_jump`."""
-    by_rate, by_speed, _ = _step_derivatives(m)
+    a_by_move, v_by_move, _ = _step_derivatives(m)
     n, t = m.v.shape[0], m.now[0]
     put(m)
     for _ in range(JUMP_ITERATIONS):
         evaluate(m, t)
         if m.flags[FACTOR] == 0.0:
             m.move[:] = 0.0
-            if not _refactor(m, t, by_rate, by_speed):
+            if not _refactor(m, t, a_by_move, v_by_move):
                 return SINGULAR
         m.right[:] = 0.0
         for i in range(n):
@@ -291,8 +302,8 @@ def jump(m: Model) -> int:
     for x, x0, old in ((m.a, m.a0, m.earlier_a), (m.lam, m.lam0, m.earlier_lam)):
         for i in range(x.shape[0]):
             change = x[i] - x0[i]
-            old[0, i] += change
-            old[1, i] += change
+            old[LAST, i] += change
+            old[SECOND_LAST, i] += change
             x0[i] += change
     return DONE
 
@@ -304,7 +315,7 @@ def report(m: Model) -> int:
     update_poses(m, m.now[0])
     frame_velocities(m.table, m.data, m.q, m.v, m.velocities)
     copy(m.angles0, m.angles)
-    rates, J = coordinates(m)[1], m.joint_first.shape[0]
+    (_, rates, _), J = coordinates(m), m.joint_first.shape[0]
     p1, Q1, p2, Q2 = joint_frames(
         m.position, m.rotation, m.joint_first, m.joint_second, np.zeros(J), np.ones(J)
     )
@@ -323,7 +334,7 @@ def report(m: Model) -> int:
         elif kind == ROTATION:
             value = m.angles0[i]
         elif kind == ROTATION_RATE:
-            value = rates[i, 0]
+            value = rates[i, ABOUT]
         elif kind == DISPLACEMENT:
             value = values[i, c]
         else:

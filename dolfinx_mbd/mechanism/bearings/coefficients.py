@@ -84,8 +84,8 @@ class BearingCoefficients:
         cross = K[:, 0, 1] * C[:, 1, 0] + K[:, 1, 0] * C[:, 0, 1]
         direct = K[:, 0, 0] * C[:, 1, 1] + K[:, 1, 1] * C[:, 0, 0]
         stiffness = (direct - cross) / (C[:, 0, 0] + C[:, 1, 1])  # m ω²
-        rest = (stiffness - K[:, 0, 0]) * (stiffness - K[:, 1, 1]) - K[:, 0, 1] * K[:, 1, 0]
-        square = rest / np.linalg.det(C)
+        remainder = (stiffness - K[:, 0, 0]) * (stiffness - K[:, 1, 1]) - K[:, 0, 1] * K[:, 1, 0]
+        square = remainder / np.linalg.det(C)
         unstable = square > 0.0
         square = np.where(unstable, square, 1.0)
         mass = np.where(unstable, np.maximum(stiffness, 0.0) / square, np.inf)
@@ -207,18 +207,18 @@ def _equilibrium(bearing: FilmBearing, speed: float, force: Array) -> tuple[Arra
     e = np.asarray(0.5 * c * rotation @ force / size, dtype=float)
     g, dg, _ = bearing.film_loads(bearing.motion_vector(e, speed=speed), True)
     for _ in range(200):
-        rest = g[_FORCE] + force
-        if np.linalg.norm(rest) < 1e-10 * size:
+        unbalanced = g[_FORCE] + force
+        if np.linalg.norm(unbalanced) < 1e-10 * size:
             return e, dg
         try:
-            step = np.linalg.solve(dg[_FORCE, _POSITION], -rest)
+            step = np.linalg.solve(dg[_FORCE, _POSITION], -unbalanced)
         except np.linalg.LinAlgError:  # the loads of the film are too small or too great
             break
         longest = 0.5 * max(c - float(np.linalg.norm(e)), 1e-3 * c)
         step *= min(1.0, longest / float(np.linalg.norm(step)))
         for _ in range(30):
             trial, dg, _ = bearing.film_loads(bearing.motion_vector(e + step, speed=speed), True)
-            if np.linalg.norm(trial[_FORCE] + force) < np.linalg.norm(rest):
+            if np.linalg.norm(trial[_FORCE] + force) < np.linalg.norm(unbalanced):
                 break
             step *= 0.5
         e, g = e + step, trial

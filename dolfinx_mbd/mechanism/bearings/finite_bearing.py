@@ -80,7 +80,7 @@ class FiniteBearing(FilmBearing):
     supply: Sequence[OilSupply] = ()
     cavitation: Cavitation = "reynolds"
     grid: ReynoldsGrid = field(init=False, repr=False)
-    _motion: Array = field(init=False, repr=False)
+    _motion: Array = field(init=False, repr=False)  # that of the last solution, (10,)
 
     def __post_init__(self) -> None:
         super().__post_init__()

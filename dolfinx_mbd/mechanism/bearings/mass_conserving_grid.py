@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.kernels.films.band import BANDWIDTH, UNKNOWNS
 from dolfinx_mbd.kernels.films.fields import (
     ALONG,
     AROUND,
@@ -45,7 +46,7 @@ class MassConservingGrid(ReynoldsGrid):
     ) -> None:
         super().__init__(values, shape, supply)
         number_nodes(self._fixed, self._number, self._size)
-        self._band = np.zeros((self._size[0], 2 * self._size[1] + 1))
+        self._band = np.zeros((self._size[UNKNOWNS], 2 * self._size[BANDWIDTH] + 1))
         self._face, self._squeeze = np.ones_like(self._q), np.zeros_like(self._q)
         self._hold, self._old, self._dt = np.zeros_like(self._q), -np.ones_like(self._q), 0.0
         self._carry = np.ones_like(self._q)

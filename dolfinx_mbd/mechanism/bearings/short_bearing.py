@@ -62,10 +62,10 @@ class ShortBearing(FilmBearing):
 
     viscosity: float = 0.0
     points: int = 32
-    _values: Array = field(init=False, repr=False)
-    _angles: Array = field(init=False, repr=False)
-    _thin_angles: Array = field(init=False, repr=False)
-    _axial: Array = field(init=False, repr=False)
+    _values: Array = field(init=False, repr=False)  # constants of the film
+    _angles: Array = field(init=False, repr=False)  # points, in half turns, and weights
+    _thin_angles: Array = field(init=False, repr=False)  # the same for thin films
+    _axial: Array = field(init=False, repr=False)  # points and weights along the axis
 
     def __post_init__(self) -> None:
         super().__post_init__()

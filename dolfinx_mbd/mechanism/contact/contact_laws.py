@@ -78,9 +78,9 @@ class ContactLaw:
         number("friction of a contact", self.friction, low=0.0)
         number("friction_speed of a contact", self.friction_speed, positive=True, unit="m/s")
 
-    def numbers(self, share: float = 1.0) -> Array:
-        """Return K (times a share), n, χ, μ and w₀ for the kernels, shape (5,)."""
-        stiffness = self.stiffness * number("share", share, positive=True)
+    def numbers(self, fraction: float = 1.0) -> Array:
+        """Return K (times a fraction), n, χ, μ and w₀ for the kernels, shape (5,)."""
+        stiffness = self.stiffness * number("fraction", fraction, positive=True)
         others = self.exponent, self.damping, self.friction, self.friction_speed
         return np.array([stiffness, *others], dtype=float)
 

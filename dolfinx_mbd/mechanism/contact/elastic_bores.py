@@ -22,6 +22,18 @@ from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import Bore
 from dolfinx_mbd.checks import instance, integer, number, reject
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.kernels.columns import NORMAL_FORCE
+from dolfinx_mbd.kernels.films.fields import (
+    E_X,
+    E_X_RATE,
+    E_Y,
+    E_Y_RATE,
+    SPIN,
+    T_X,
+    T_X_RATE,
+    T_Y,
+    T_Y_RATE,
+)
 from dolfinx_mbd.kernels.films.frames import (
     film_motion,
     film_wrenches,
@@ -113,7 +125,8 @@ class ElasticContact(ContactElement):
             reject(f"{label}: friction of the law", self.law.friction, "0 in an elastic bore")
         nodes, weights = np.polynomial.legendre.leggauss(2)
         z = 0.5 * bore.length * (np.add.outer(2 * np.arange(count) + 1, nodes) / count - 1)
-        along = bore.patterns([0.0], z.ravel())[1].reshape(count, 2, -1)
+        _, along = bore.patterns([0.0], z.ravel())
+        along = along.reshape(count, 2, -1)
         orders = (np.arange(2 * bore.harmonics + 1) + 1) // 2
         means = 2.5 * np.cos(orders * np.pi / 3) / (2.25 - orders**2)
         surface = bore.displacement.reshape(-1, bore.displacement.shape[2])
@@ -130,13 +143,15 @@ class ElasticContact(ContactElement):
         return self
 
     def _slices(self, y: Array, s: Array) -> tuple[Array, ...]:
-        """Return z, e, ė, n, t, B = ∂ŵ/∂s, ∂B/∂φ, ∂²B/∂φ², and ∂gap/∂e."""
+        """Return z, e, ė, n, t, B = ∂ŵ/∂s, ∂B/∂φ, ∂²B/∂φ², and ∂gap/∂e of all slices."""
         z = self.bore.length * ((np.arange(self.slices) + 0.5) / self.slices - 0.5)
-        e, rate = (y[k : k + 2] + np.multiply.outer(z, y[k + 2 : k + 4]) for k in (0, 4))
+        e = y[E_X : E_Y + 1] + np.multiply.outer(z, y[T_X : T_Y + 1])
+        rate = y[E_X_RATE : E_Y_RATE + 1] + np.multiply.outer(z, y[T_X_RATE : T_Y_RATE + 1])
         r = np.maximum(np.hypot(*e.T), 1e-9 * self.clearance)[:, None]
         n = e / r
         t = np.column_stack([-n[:, 1], n[:, 0]])
-        around = self.bore.patterns(np.arctan2(e[:, 1], e[:, 0]), [0.0])[0] * self._means
+        around, _ = self.bore.patterns(np.arctan2(e[:, 1], e[:, 0]), [0.0])
+        around = around * self._means
         derivative = np.zeros_like(around)
         derivative[:, 1::2], derivative[:, 2::2] = -around[:, 2::2], around[:, 1::2]
         orders = self._orders
@@ -144,7 +159,8 @@ class ElasticContact(ContactElement):
             np.einsum("ia,il->ial", part, self._along).reshape(len(z), -1)
             for part in (around, orders * derivative, -(orders**2) * around)
         )
-        return z, e, rate, n, t, B, B1, B2, (B1 @ s[0])[:, None] * t / r - n
+        coefficients, _ = s
+        return z, e, rate, n, t, B, B1, B2, (B1 @ coefficients)[:, None] * t / r - n
 
     @property
     def size(self) -> float:
@@ -158,8 +174,9 @@ class ElasticContact(ContactElement):
 
     def _states(self, parts: tuple[Array, ...], s: Array) -> Array:
         _, e, rate, _, _, B, _, _, a = parts
-        gap = self.clearance - np.hypot(*e.T) + B @ s[0]
-        gap_rate = (a * rate).sum(axis=1) + B @ s[1]
+        coefficients, rates = s
+        gap = self.clearance - np.hypot(*e.T) + B @ coefficients
+        gap_rate = (a * rate).sum(axis=1) + B @ rates
         K, power, chi = self._law()
         factor = np.maximum(1.0 - chi * gap_rate, 0.0)
         return np.column_stack([gap, gap_rate, K * np.maximum(-gap, 0.0) ** power * factor])
@@ -174,9 +191,10 @@ class ElasticContact(ContactElement):
         """
         m = len(self._surface)
         parts = self._slices(y, s)
+        coefficients, rates = s
         g, dg = np.zeros(5 + m), np.zeros((5 + m, 9 + 2 * m))
         (K, power, chi), states = self._law(), self._states(parts, s)
-        for i in map(int, np.flatnonzero(states[:, 2])):
+        for i in map(int, np.flatnonzero(states[:, NORMAL_FORCE])):
             gap, gap_rate, F = states[i]
             z, e, rate, n, t, B, B1, B2, a = (part[i] for part in parts)
             r = float(np.hypot(*e))
@@ -184,10 +202,11 @@ class ElasticContact(ContactElement):
             g += np.concatenate([f, z * f, [0.5 * (e[1] * f[0] - e[0] * f[1])], F * B])
             # Columns: e (2), ė (2), s (m), ṡ (m)
             wedge = np.outer(t, n) + np.outer(n, t)
-            H = ((B2 @ s[0] - r) * np.outer(t, t) - (B1 @ s[0]) * wedge) / r**2
+            # H = ∂a/∂e
+            H = ((B2 @ coefficients - r) * np.outer(t, t) - (B1 @ coefficients) * wedge) / r**2
             spin, zero = t @ rate / r, np.zeros(m)
             d_gap = np.concatenate([a, [0, 0], B, zero])
-            d_rate = np.concatenate([H @ rate + (B1 @ s[1]) * t / r, a, spin * B1, B])
+            d_rate = np.concatenate([H @ rate + (B1 @ rates) * t / r, a, spin * B1, B])
             elastic = K * (-gap) ** power
             dF = power * F / gap * d_gap - chi * elastic * d_rate
             da = np.hstack([H, np.zeros((2, 2)), np.outer(t, B1) / r, np.zeros((2, m))])
@@ -197,18 +216,19 @@ class ElasticContact(ContactElement):
             dT = 0.5 * (e[1] * df[0] - e[0] * df[1])
             dT[:2] += 0.5 * np.array([-f[1], f[0]])
             rows = np.vstack([df, z * df, dT, dQ])
-            dg[:, :2] += rows[:, :2]
-            dg[:, 2:4] += z * rows[:, :2]
-            dg[:, 4:6] += rows[:, 2:4]
-            dg[:, 6:8] += z * rows[:, 2:4]
-            dg[:, 9:] += rows[:, 4:]
+            by_e, by_rate, by_s = rows[:, :2], rows[:, 2:4], rows[:, 4:]
+            dg[:, E_X : E_Y + 1] += by_e
+            dg[:, T_X : T_Y + 1] += z * by_e
+            dg[:, E_X_RATE : E_Y_RATE + 1] += by_rate
+            dg[:, T_X_RATE : T_Y_RATE + 1] += z * by_rate
+            dg[:, SPIN + 1 :] += by_s
         return g, dg
 
     def wrenches(self, pair: FramePair, surface: Array | None = None) -> Array:
         """Return forces and moments on both frames, then the forces on s, (12 + m,)."""
         s = np.zeros((2, len(self._surface))) if surface is None else surface
         y = film_motion(*pair)
-        g = self.loads(y, s)[0]
+        g, _ = self.loads(y, s)
         return np.concatenate([film_wrenches(pair.Q1, y, g[:5].copy()), g[5:]])
 
     def derivatives(self, pair: FramePair, surface: Array | None = None) -> tuple[Array, Array]:

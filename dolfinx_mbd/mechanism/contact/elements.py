@@ -98,9 +98,9 @@ class Contact(ContactElement):
     law: ContactLaw
     surfaces: tuple[Surface, ...]
     shared: bool = False
-    _points: Array = field(init=False, repr=False)
-    _surfaces: Array = field(init=False, repr=False)
-    _law: Array = field(init=False, repr=False)
+    _points: Array = field(init=False, repr=False)  # in the second frame, (P, 3), m
+    _surfaces: Array = field(init=False, repr=False)  # rows of `kernels.contacts`, (P, 7)
+    _law: Array = field(init=False, repr=False)  # constants of the contact law
 
     __repr__ = short_repr
 
@@ -139,11 +139,13 @@ class Contact(ContactElement):
 
     def states(self, pair: FramePair) -> Array:
         """Return gap (m), gap rate (m/s) and normal force (N) of each point, shape (P, 3)."""
-        return contact_wrenches(*pair, self._points, self._surfaces, self._law)[1]
+        _, states = contact_wrenches(*pair, self._points, self._surfaces, self._law)
+        return states
 
     def wrenches(self, pair: FramePair) -> Array:
         """Return forces and moments on both frames."""
-        return contact_wrenches(*pair, self._points, self._surfaces, self._law)[0]
+        wrenches, _ = contact_wrenches(*pair, self._points, self._surfaces, self._law)
+        return wrenches
 
     def elastic_power(self, pair: FramePair) -> float:  # type: ignore[override]
         """Return the power of the elastic forces, W."""

@@ -95,7 +95,8 @@ class GearPair(LawElement, ContactElement):
     backlash: float = 0.0
     pressure_angle: float = math.radians(20.0)
     offset: float | None = None
-    _base: tuple[float, float] = field(init=False, repr=False)
+    _base: tuple[float, float] = field(init=False, repr=False)  # base radii, m
+    # Stiffness over the phase of the mesh of the teeth, from 0 to 1; None if it is constant
     _spline: scipy.interpolate.CubicSpline | None = field(init=False, repr=False)
 
     __repr__ = short_repr

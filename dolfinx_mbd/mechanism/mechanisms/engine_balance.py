@@ -150,11 +150,11 @@ def engine_balance(
     pin_mass = number("pin_mass", pin_mass, low=0.0, unit="kg")
     big, small = (rod.interface(end).point for end in ends)
     centre = np.asarray(rod.first_moments)[0] / rod.total_mass
-    share = float((centre - big) @ (small - big)) / length**2
-    if not 0 <= share <= 1:
+    fraction = float((centre - big) @ (small - big)) / length**2
+    if not 0 <= fraction <= 1:
         raise InputError(f"rod {rod.name!r}: its centre of mass is not between its ends")
-    rotating = pin_mass + (1 - share) * rod.total_mass
-    oscillating = design.piston_mass + share * rod.total_mass
+    rotating = pin_mass + (1 - fraction) * rod.total_mass
+    oscillating = design.piston_mass + fraction * rod.total_mass
     kinematics = SliderCrank(design.crank_radius, length, design.pin_offset)
     angle = 2 * np.pi * np.arange(_SAMPLES) / _SAMPLES
     lines = 2 * np.fft.rfft(kinematics.motion(angle).slider_acceleration)[list(_ORDERS)] / _SAMPLES
@@ -168,9 +168,9 @@ def engine_balance(
     moments = rotating * design.crank_radius * (z @ pins) + array("couple", couple, (2,))
     if instance("crank", crank, (ReducedBody, type(None)), "reduce(...).body") is not None:
         assert crank is not None
-        rigid, *_ = np.asarray(crank.first_moments)
+        first_moment, *_ = np.asarray(crank.first_moments)
         (_, _, xz), (_, _, yz), _ = np.asarray(crank.second_moments)[0, 0]
-        static, moments = static + rigid[:2], moments + np.array([xz, yz])
+        static, moments = static + first_moment[:2], moments + np.array([xz, yz])
     force, arm = waves @ axes, (waves * z) @ axes  # forces, and forces times positions, (2, 2)
     for total, vector in ((force, static), (arm, moments)):
         # (x + i y) exp(iφ) has the components Re((x + i y) e^{iφ}) and Re((y − i x) e^{iφ})

@@ -110,7 +110,9 @@ class PressureTable(_Curve):
     angle: ArrayLike
     pressure: ArrayLike
     period: float = 4 * math.pi
+    # Pressure over the angle in degrees
     _curve: scipy.interpolate.CubicSpline = field(init=False, repr=False)
+    # Period, knots and coefficients of `_curve` as plain numbers
     _pieces: tuple[float, list[float], list[list[float]]] = field(init=False, repr=False)
 
     __repr__ = short_repr
@@ -126,10 +128,11 @@ class PressureTable(_Curve):
 
     def _check_unit(self, peak: float) -> None:
         """Warn if the largest pressure is not that of an engine, because its unit is wrong."""
-        if not _PEAKS[0] <= peak <= _PEAKS[1]:
+        lowest, highest = _PEAKS
+        if not lowest <= peak <= highest:
             text = f"the largest gas pressure is {peak:.3g} Pa; give absolute pressures in Pa"
             text += ", or their unit: PressureTable.read(path, pressure_unit=...)"
-            limit = _PEAKS[0] if peak < _PEAKS[0] else _PEAKS[1]
+            limit = lowest if peak < lowest else highest
             warn(UnitsWarning(text, quantity="gas pressure", value=peak, limit=limit))
 
     def _check_smoothness(self, degrees: Array, p: Array) -> None:
@@ -298,18 +301,18 @@ class FourStrokePressure(_Curve):
         largest = 50.0 * self.peak_pressure * self.displacement
         compression, most = (self._closed_cycle(closed, heat) for heat in (0.0, largest))
 
-        def pressure(share: float) -> Array:  # the equation is linear in the heat
-            return compression + share * (most - compression)
+        def pressure(fraction: float) -> Array:  # the equation is linear in the heat
+            return compression + fraction * (most - compression)
 
-        def excess(share: float) -> float:
-            return float(pressure(share).max()) - self.peak_pressure
+        def excess(fraction: float) -> float:
+            return float(pressure(fraction).max()) - self.peak_pressure
 
         if not excess(0.0) <= 0 <= excess(1.0):
             peak, reached = self.peak_pressure / 1e5, compression.max() / 1e5
             text = f"no heat release gives a peak of {peak:.4g} bar"
             raise InputError(f"{text}; compression alone reaches {reached:.4g} bar")
-        share = float(scipy.optimize.brentq(excess, 0.0, 1.0, xtol=1e-12))
-        self._set_curve(*self._whole_cycle(closed, pressure(share)))
+        fraction = float(scipy.optimize.brentq(excess, 0.0, 1.0, xtol=1e-12))
+        self._set_curve(*self._whole_cycle(closed, pressure(fraction)))
 
     @property
     def area(self) -> float:

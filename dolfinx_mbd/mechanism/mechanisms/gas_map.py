@@ -52,8 +52,8 @@ class PressureMap:
     pressure: ArrayLike
     period: float = 4 * math.pi
     interpolation: Literal["cubic", "linear"] = "cubic"
-    _speeds: list[float] = field(init=False, repr=False)
-    _knots: list[float] = field(init=False, repr=False)
+    _speeds: list[float] = field(init=False, repr=False)  # of the rows, rad/s
+    _knots: list[float] = field(init=False, repr=False)  # angles at which pieces begin, rad
     _pieces: Array = field(init=False, repr=False)  # coefficients of cubics, (4, n − 1, m), Pa
 
     __repr__ = short_repr
@@ -82,12 +82,12 @@ class PressureMap:
         angles, speeds = np.broadcast_arrays(np.asarray(angle, float), np.asarray(speed, float))
         known = np.asarray(self._speeds)
         row = np.clip(np.searchsorted(known, speeds, side="right") - 1, 0, len(known) - 2)
-        share = np.clip((speeds - known[row]) / (known[row + 1] - known[row]), 0.0, 1.0)
+        weight = np.clip((speeds - known[row]) / (known[row + 1] - known[row]), 0.0, 1.0)
         knots = np.asarray(self._knots)
         x = knots[0] + (angles - knots[0]) % self.period
         k = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 1)
         x = x - knots[k]
-        c = (1 - share) * self._pieces[:, k, row] + share * self._pieces[:, k, row + 1]
+        c = (1 - weight) * self._pieces[:, k, row] + weight * self._pieces[:, k, row + 1]
         return np.asarray(_cubic(c, x))
 
     def at(self, angle: float, speed: float) -> float:

@@ -463,8 +463,8 @@ class _Drive(_TimeFunction):
     def __call__(self, t: float, s: float, rate: float) -> float:
         _, speed, acceleration = self.motion(t)
         low = math.floor(speed / _SPEED_STEP)
-        share = speed / _SPEED_STEP - low
-        mean = (1 - share) * self._mean(low) + share * self._mean(low + 1)
+        weight = speed / _SPEED_STEP - low
+        mean = (1 - weight) * self._mean(low) + weight * self._mean(low + 1)
         return self.inertia * acceleration - mean
 
     def _mean(self, step: int) -> float:

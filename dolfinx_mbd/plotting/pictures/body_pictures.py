@@ -177,7 +177,7 @@ def plot_skin(
     Args:
         body: A reduced body with a skin.
         values: The result of `mbd.envelope`, a scalar `fem.Function` on the mesh of the body, or
-            values at the nodes, shape (ns,), such as `mbd.durability.skin_values` returns. The
+            values at the nodes, shape (nodes,), such as `mbd.durability.skin_values` returns. The
             colours of an envelope or a function are averages over the cells around each node; the
             ring and the caption show the largest value in a single cell, which is that of
             `mbd.most_stressed`.

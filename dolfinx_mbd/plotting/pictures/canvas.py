@@ -106,7 +106,7 @@ class DrawnSurface:
         self.points, self.edges_move = points, False
 
     def move(self, points: Array, values: Array | None = None) -> None:
-        """Move the nodes to points (ns, 3), and set the values (ns,) that determine the colours."""
+        """Move the nodes to points (nodes, 3); set the values (nodes,) that are coloured."""
         for rounding in self.roundings:
             points = rounding.points(points)
             values = None if values is None else rounding.values(values)

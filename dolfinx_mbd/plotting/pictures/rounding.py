@@ -26,7 +26,7 @@ class Rounding:
     Source: Vlachos, Peters, Boyd, Mitchell (2001), Curved PN triangles, equations 3 and 4.
 
     Args:
-        points: Points, shape (np, 3), m.
+        points: Points, shape (points, 3), m.
         triangles: Indices of points, shape (nt, 3).
     """
 
@@ -89,7 +89,7 @@ class Rounding:
         self._line = line[cosines > np.cos(np.radians(SHARP)) * sizes]
 
     def points(self, points: Array) -> Array:
-        """Return the points (np, 3) of a deformed surface, followed by a point on each edge, m."""
+        """Return the points of a deformed surface, then a point on each edge, (points, 3), m."""
         chord = points[self.edges[:, 1]] - points[self.edges[:, 0]]
         shift = np.zeros_like(chord)
         weighted = self._weights[:, None] * np.repeat(self._normals_of_triangles(points), 3, axis=0)
@@ -120,5 +120,5 @@ class Rounding:
         return np.asarray(length * (at_ends[0] - at_ends[1]))
 
     def values(self, values: Array) -> Array:
-        """Return values (np,) at the points, then the mean of both end values of each edge."""
+        """Return values (points,) at the points, then the mean of both end values of each edge."""
         return np.concatenate([values, values[self.edges].mean(axis=1)])

@@ -38,7 +38,7 @@ class Camera:
         return np.asarray(np.cross(self.up, self.towards), dtype=float)
 
     def around(self, points: Array) -> Camera:
-        """Return a camera with the same direction that shows points (np, 3)."""
+        """Return a camera with the same direction that shows points (points, 3)."""
         return _fitted(points, self.towards, self.up)
 
 
@@ -49,7 +49,7 @@ def camera_of(
     normal: ArrayLike | None = None,
     up: ArrayLike | None = None,
 ) -> Camera:
-    """Return a camera that shows points (np, 3) in the direction of a view; see `plot_system`.
+    """Return a camera that shows points (points, 3) in the direction of a view; see `plot_system`.
 
     Without a view, the camera looks obliquely onto the plane with the normal `normal`. By default
     the normal is the axis along which the points extend least. `up` is the preferred upward
@@ -76,7 +76,7 @@ def camera_of(
 
 
 def _fitted(points: Array, towards: Array, upright: Array) -> Camera:
-    """Return a camera that shows points (np, 3) from a direction."""
+    """Return a camera that shows points (points, 3) from a direction."""
     right = np.cross(upright, towards)
     right /= np.linalg.norm(right)
     top = np.cross(towards, right)
@@ -100,7 +100,7 @@ def _upward_direction(normal: Array, up: ArrayLike | None) -> Array:
 
 
 def length_of(points: ArrayLike) -> float:
-    """Return the diagonal of the bounding box of points (np, 3), m; 1 if they coincide."""
+    """Return the diagonal of the bounding box of points (points, 3), m; 1 if they coincide."""
     return float(np.linalg.norm(np.ptp(np.asarray(points), axis=0))) or 1.0
 
 

@@ -78,7 +78,7 @@ class Lines:
     Attributes:
         name: Name, unique in the scene.
         group: A key of `COLOURS`.
-        points: Points, shape (nt, number of lines, np, 3), m.
+        points: Points, shape (nt, number of lines, points, 3), m.
         radius: Radius for drawing, m.
     """
 
@@ -192,7 +192,7 @@ class Mode(NamedTuple):
         rigid: Displacements and rotations (in body components) of each surface, (6,) each.
         eta: Elastic coordinates of each surface, shape (n,) each.
         frames: Displacements and rotations of the frames, shape (F, 6).
-        lines: Displacements of the points of each item of `Scene.lines`, shape (nl, np, 3).
+        lines: Displacements of the points of each item of `Scene.lines`, shape (nl, points, 3).
     """
 
     title: str

@@ -76,11 +76,11 @@ def mechanism_scene(
     surfaces += mesh_surfaces(system, q, quantity, values, accuracy)
     frames = Frames(*frame_histories(system, q), _fixed_frames(system))
     lines = body_lines(system, q, 0.0)
-    some = np.unique(np.linspace(0, len(rows) - 1, SEEN).round().astype(int))
+    instants = np.unique(np.linspace(0, len(rows) - 1, SEEN).round().astype(int))
     visible = [frames.position[0]]
     for surface in map(_seen, surfaces):
-        visible += [surface.points(k, scale) for k in some]
-    visible += [line.points[some].reshape(-1, 3) for line in lines]
+        visible += [surface.points(k, scale) for k in instants]
+    visible += [line.points[instants].reshape(-1, 3) for line in lines]
     points = np.vstack(visible)
     camera = mechanism_camera(system, frames, points, view)
     length, r = camera.depth, 0.014 * camera.depth
@@ -157,7 +157,7 @@ def system_length(system: System, q: Array) -> float:
 def mechanism_camera(
     system: System, frames: Frames, points: Array, view: str | ArrayLike | None
 ) -> Camera:
-    """Return a camera that shows points (np, 3), by default obliquely to the joints' plane."""
+    """Return a camera that shows points (points, 3), by default obliquely to the joints' plane."""
     turning = [system.frame_index(j.first) for j in system.joints if j.mark == "pin"]
     normal = None
     if turning:

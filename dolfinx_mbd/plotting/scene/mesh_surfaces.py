@@ -80,7 +80,7 @@ def mesh_surfaces(
 
 
 def _stress(body: Any, q: Array) -> Array:
-    """Return the stress in global axes, shape (nt, 6, ns), Pa (collective)."""
+    """Return the stress in global axes, shape (nt, 6, nodes), Pa (collective)."""
     from dolfinx_mbd.durability.recovery.skin_stress import mesh_skin_stress
 
     return mesh_skin_stress(body, q)
@@ -89,7 +89,7 @@ def _stress(body: Any, q: Array) -> Array:
 def _surface(
     body: Any, x: Array, stress: Array | None, values: Array | None, accuracy: float
 ) -> Surface:
-    """Return the surface with points x (nt, ns, 3) and stress (nt, 6, ns)."""
+    """Return the surface with points x (nt, nodes, 3) and stress (nt, 6, nodes)."""
     skin = body.drawing
     weights = _areas(skin)
     position, rotation = np.empty((len(x), 3)), np.empty((len(x), 3, 3))

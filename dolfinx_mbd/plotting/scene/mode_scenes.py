@@ -55,7 +55,7 @@ def shapes_scene(
     Args:
         name: Name of the body.
         skin: The surface at rest.
-        shapes: Modes z at its points, shape (m, ns, 3).
+        shapes: Modes z at its points, shape (m, nodes, 3).
         heads: Titles, frequencies and damping ratios of the modes.
         stress: Stress of the real modes, or None.
     """
@@ -68,14 +68,14 @@ def shapes_scene(
         if waves:
             eta[m + k] = 1j * eta[k]
         modes.append(head._replace(rigid=[np.zeros(6)], eta=[eta]))
-    rest = np.zeros((1, 3)), np.array([[1.0, 0.0, 0.0, 0.0]]), np.zeros((1, len(parts)))
-    surface = Surface(name, Skin(skin.points, skin.triangles, parts), *rest, stress=stress)
+    pose = np.zeros((1, 3)), np.array([[1.0, 0.0, 0.0, 0.0]]), np.zeros((1, len(parts)))
+    surface = Surface(name, Skin(skin.points, skin.triangles, parts), *pose, stress=stress)
     camera = camera_of(skin.points, None)
     return Scene(np.zeros(1), [surface], camera, skin.points, modes=modes)
 
 
 def largest_displacements(modes: Array) -> Array:
-    """Return the largest displacement of each mode (m, ns, 3), shape (m,)."""
+    """Return the largest displacement of each mode (m, nodes, 3), shape (m,)."""
     return np.asarray(np.sqrt((modes**2).sum(axis=2).max(axis=1, initial=0.0)))
 
 
@@ -99,20 +99,17 @@ def linearized_modes(linearized: LinearizedSystem, numbers: list[int]) -> Scene:
     scene = mechanism_scene(Solution(system, [state]), np.zeros(1, dtype=np.int64))
     jacobians = _frame_increments(system, state.q)
     axis = _spin_axis(system, state)
-    slices = {
-        body.name: (q, v)
-        for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True)
-    }
+    v_slices = {body.name: v for body, v in zip(system.bodies, system.v_slices, strict=True)}
     modes = []
     for number in numbers:
         z = linearized.modes[:, number]
         frames = jacobians @ z
         lines = _line_increments(system, state, z)
-        moves = [z[slices[surface.name][1]] for surface in scene.surfaces]
+        moves = [z[v_slices[surface.name]] for surface in scene.surfaces]
         shapes = [_displacement(s, z_s) for s, z_s in zip(scene.surfaces, moves, strict=True)]
         flat = [line.reshape(-1, 3) for line in lines]
         displacement = np.vstack([*shapes, *flat, frames[:, :3]])
-        size = largest_displacements(np.abs(displacement)[None])[0]
+        (size,) = largest_displacements(np.abs(displacement)[None])
         amount = AMPLITUDE * scene.length / (size or 1.0)
         modes.append(
             Mode(
@@ -129,7 +126,7 @@ def linearized_modes(linearized: LinearizedSystem, numbers: list[int]) -> Scene:
 
 
 def _line_increments(system: System, state: State, vector: Any) -> list[Any]:
-    """Return the complex displacements (nl, np, 3) of all lines for an increment (nv,)."""
+    """Return the complex displacements (nl, points, 3) of all lines for an increment (nv,)."""
     states = []
     for change in (0.0 * vector.real, vector.real, vector.imag):
         q = state.q.copy()
@@ -145,7 +142,7 @@ def _line_increments(system: System, state: State, vector: Any) -> list[Any]:
 
 
 def _displacement(surface: Surface, vector: Any) -> Any:
-    """Return the complex displacement of a surface in global components, shape (ns, 3)."""
+    """Return the complex displacement of a surface in global components, shape (nodes, 3)."""
     displacement = np.cross(vector[OMEGA], surface.skin.points)
     if surface.flexible:
         displacement = displacement + np.tensordot(vector[ELASTIC], surface.skin.modes, axes=1)

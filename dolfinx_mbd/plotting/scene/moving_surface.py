@@ -19,7 +19,7 @@ DISPLACEMENT = "displacement"
 
 
 def skin_displacement(skin: Skin, eta: ArrayLike) -> Array:
-    """Return the elastic displacement of the skin's nodes in body components, shape (ns, 3), m.
+    """Return the elastic displacement of the skin's nodes in body components, shape (nodes, 3), m.
 
     Args:
         skin: A skin with n modes.
@@ -45,7 +45,7 @@ def skin_points(
     position: ArrayLike = (0.0, 0.0, 0.0),
     rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
 ) -> Array:
-    """Return the positions r + A (x + scale Σ ψ_k η_k) of the skin's nodes, shape (ns, 3), m.
+    """Return the positions r + A (x + scale Σ ψ_k η_k) of the skin's nodes, shape (nodes, 3), m.
 
     Args:
         skin: A skin with n modes.
@@ -80,7 +80,7 @@ class Surface:
         eta: Elastic coordinates, shape (nt, n).
         bars: Whether bars replace the unknown shape of the body.
         stress: Stress of the modes at the nodes of the skin, if it is known.
-        values: Given constant values at the nodes, shape (ns,), that determine the colours.
+        values: Given constant values at the nodes, shape (nodes,), that determine the colours.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Surface:
         return replace(self, **motion)
 
     def points(self, k: int, scale: float) -> Array:
-        """Return the points at an instant, shape (ns, 3), m; `scale` magnifies deformations."""
+        """Return the points at an instant, shape (nodes, 3), m; `scale` magnifies deformations."""
         pose = {"position": self.position[k], "rotation": self.rotation[k]}
         return skin_points(self.skin, self.eta[k], scale=scale, **pose)
 
@@ -112,7 +112,7 @@ class Surface:
         return self.flexible and (quantity == DISPLACEMENT or self.stress is not None)
 
     def quantity(self, k: int, quantity: str) -> Array:
-        """Return a quantity at the points, shape (ns,), m or Pa."""
+        """Return a quantity at the points, shape (nodes,), m or Pa."""
         if quantity == DISPLACEMENT:
             return np.linalg.norm(skin_displacement(self.skin, self.eta[k]), axis=1)
         return self._stress(quantity).values(quantity, self.eta[k])[0]

@@ -2,9 +2,9 @@
 
 A body with a floating frame declares its surface as `drawing`: a `Skin` with modes, a `Shape`, or
 None if its shape is unknown; bars from its `centre` to its frames then represent it. A body
-without a floating frame declares `line(q)`, which returns points (nt, np, 3) on its centre line for
-coordinates q (nt, nq), or, beside a `drawing` without modes, `surface(q)`, which returns the
-positions (nt, ns, 3) of its points (see `mesh_surfaces`). Other bodies are not drawn.
+without a floating frame declares `line(q)`, which returns points (nt, points, 3) on its centre line
+for coordinates q (nt, nq), or, beside a `drawing` without modes, `surface(q)`, which returns the
+positions (nt, nodes, 3) of its points (see `mesh_surfaces`). Other bodies are not drawn.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def motion_page(
             continue
         surface = exact.get(surface.name, surface)
         if page["parts"][item["part"]]["stress"] is not None:
-            item["ranges"]["stress"] = surface.limits("von Mises")[1]
+            _, item["ranges"]["stress"] = surface.limits("von Mises")
             item["peak"] = surface.peak("von Mises")
     return {**page, "signals": curves_of(run, signals, FRAMES)}
 
@@ -176,7 +176,7 @@ def _body(surface: Surface, modes: Index, parts: _Parts, at_rest: bool) -> dict[
     if surface.values is not None:
         item["ranges"]["field"] = float(surface.values.max())
     if len(modes) and not at_rest:
-        item["ranges"]["displacement"] = surface.limits(DISPLACEMENT)[1]
+        _, item["ranges"]["displacement"] = surface.limits(DISPLACEMENT)
     return item
 
 
@@ -189,13 +189,14 @@ def _kept_modes(surfaces: Sequence[Surface]) -> list[Index]:
     for surface in surfaces:
         key, modes = id(surface.skin), surface.skin.modes
         amplitudes = np.abs(surface.eta).max(axis=0, initial=0.0)
-        shares = [amplitudes * largest_displacements(modes)]
+        magnitudes = [amplitudes * largest_displacements(modes)]
         if surface.stress is not None:
-            shares.append(amplitudes * np.abs(surface.stress.stress).max(axis=(0, 1)))
-        significant = [share > NEGLIGIBLE * share.max(initial=0.0) for share in shares]
-        few = np.flatnonzero(np.any(significant, axis=0))
-        some = np.arange(len(modes)) if len(surface.eta) == 1 else few
-        union[key] = np.union1d(union.get(key, some), some).astype(np.int64)
+            magnitudes.append(amplitudes * np.abs(surface.stress.stress).max(axis=(0, 1)))
+        significant = [size > NEGLIGIBLE * size.max(initial=0.0) for size in magnitudes]
+        selected = np.flatnonzero(np.any(significant, axis=0))
+        if len(surface.eta) == 1:  # scenes of modes animate amplitudes that one state does not have
+            selected = np.arange(len(modes))
+        union[key] = np.union1d(union.get(key, selected), selected).astype(np.int64)
     return [union[id(surface.skin)] for surface in surfaces]
 
 
@@ -207,19 +208,19 @@ def _curves(
     curves: list[Any] = [np.zeros((len(run), 0))]
     for body, s in moving_bodies(run.system):
         names.add(body.name)
-        some = outermost(body.drawing.points, 40)
+        points = outermost(body.drawing.points, 40)
         starts = range(0, len(run), 64)
-        parts = [body.surface(run.q[k : k + 64, s])[:, some] for k in starts]
+        parts = [body.surface(run.q[k : k + 64, s])[:, points] for k in starts]
         curves.append(np.concatenate(parts).reshape(len(run), -1) / (PIXEL * length))
     for body, s in zip(run.system.mechanical_bodies, run.system.q_slices, strict=False):
         if body.name not in names:
             curves.append(run.q[:, s] / (PIXEL * length))
-    for surface, numbers in zip(surfaces, modes, strict=True):
+    for surface, indices in zip(surfaces, modes, strict=True):
         radius = np.linalg.norm(surface.skin.points, axis=1).max(initial=0.0)
-        turns = 2 * radius * continuous(surface.rotation)
-        curves += [surface.position / (PIXEL * length), turns / (PIXEL * length)]
-        if len(numbers):
-            eta = surface.eta[:, numbers] * largest_displacements(surface.skin.modes[numbers])
+        rotations = 2 * radius * continuous(surface.rotation)
+        curves += [surface.position / (PIXEL * length), rotations / (PIXEL * length)]
+        if len(indices):
+            eta = surface.eta[:, indices] * largest_displacements(surface.skin.modes[indices])
             curves.append(eta / (AMPLITUDE_ERROR * np.abs(eta).max(initial=0.0) or 1.0))
     return np.hstack(curves)
 

@@ -80,11 +80,11 @@ def rounding_steps(surfaces: Sequence[Surface], accuracy: float) -> dict[int, li
         if not eta.any() or len(eta) == len(members):  # at rest
             continue
         first = max(members, key=lambda surface: surface.stress is not None)
-        some = eta[np.unique(np.linspace(0, len(eta) - 1, _INSTANTS).round().astype(int))]
+        samples = eta[np.unique(np.linspace(0, len(eta) - 1, _INSTANTS).round().astype(int))]
         amplitudes = np.abs(eta).max(axis=0)
         factor = np.zeros(len(amplitudes))
         np.divide(accuracy / np.sqrt(len(factor)), amplitudes, out=factor, where=amplitudes > 0.0)
-        sizes = [np.abs(some @ field).max(initial=0.0) for field in _fields(first)]
+        sizes = [np.abs(samples @ field).max(initial=0.0) for field in _fields(first)]
         steps[key] = [size * factor for size in sizes]
     return steps
 
@@ -107,19 +107,19 @@ def _combinations(
         size = float(np.abs(eta[rows] @ fields[0]).max(initial=0.0)) or 1.0
         scaled.append(eta / size)
         samples.append(eta[rows] / size)
-    eta, some = np.vstack(scaled), np.vstack(samples)
+    eta, samples_at_instants = np.vstack(scaled), np.vstack(samples)
     count = eta.shape[1]
-    sizes = [float(np.abs(some @ field).max(initial=0.0)) for field in fields]
+    sizes = [float(np.abs(samples_at_instants @ field).max(initial=0.0)) for field in fields]
     units = [field / size for field, size in zip(fields, sizes, strict=True) if size > 0.0]
     if not units:
         return None
-    shares, directions = np.linalg.eigh(sum(F @ F.T / F.shape[1] for F in units))
-    independent = shares > _RANK * shares[-1]
-    root, E = np.sqrt(shares[independent]), directions[:, independent]
+    weights, directions = np.linalg.eigh(sum(F @ F.T / F.shape[1] for F in units))
+    independent = weights > _RANK * weights[-1]
+    root, E = np.sqrt(weights[independent]), directions[:, independent]
     principal = np.linalg.svd(eta @ (E * root), full_matrices=False)[2]
     for number in range(1, min(count, len(principal) + 1)):
         to, back = (E * root) @ principal[:number].T, principal[:number] @ (E / root).T
-        rest = some - some @ to @ back
-        if all(np.abs(rest @ F).max() <= accuracy for F in units):
+        remainder = samples_at_instants - samples_at_instants @ to @ back
+        if all(np.abs(remainder @ F).max() <= accuracy for F in units):
             return to, back
     return None

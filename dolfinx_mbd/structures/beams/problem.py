@@ -170,11 +170,15 @@ class BeamProblem:
 
 
 def moments(F: Array, P: Array, C: Array) -> tuple[float, Array, Array]:
-    """Return mass, S and H as linear functions of three arrays.
+    """Return the mass, the first moments S and the second moments H of a body.
+
+    As in `ReducedBody`, S (n + 1, 3) and H (n + 1, n + 1, 3, 3) are those of the position and of
+    the n modes. The results are linear functions of three arrays:
 
     Args:
         F: XᵀM X₃ of rigid motions and modes X and the translations X₃, shape (6 + n, 3).
-        P: Projections of `BeamProblem.position_couplings` on X, shape (6 + n, 3, 3).
+        P: ∫ρ x^a ψ_k^b of rigid motions and modes ψ_k, shape (6 + n, 3, 3), which follow from
+            `BeamProblem.position_couplings`.
         C: Projections of `BeamProblem.couplings` on the modes, shape (9, n, n).
     """
     n = C.shape[1]
@@ -200,7 +204,8 @@ def beam_problem(model: BeamModel) -> Any:
     Raises an error if the stiffness or the density is not positive everywhere.
     """
     matrices = beam_matrices(model, lambda form_of: form_of(model.beam))
-    for matrix, property_name in ((matrices[0], "stiffness"), (matrices[1], "density")):
+    stiffness, mass, *_ = matrices
+    for matrix, property_name in ((stiffness, "stiffness"), (mass, "density")):
         diagonal = matrix.getDiagonal()
         _, smallest = diagonal.min()
         diagonal.destroy()

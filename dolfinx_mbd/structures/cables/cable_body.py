@@ -34,17 +34,17 @@ class CableFrame(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CableMotion:
-    """Motion of a cable at np places and nt times of a run; see `CableBody.motion`.
+    """Motion of a cable at several points and nt times of a run; see `CableBody.motion`.
 
     Attributes:
         time: Times, shape (nt,), s.
-        places: Unstretched lengths from the start, shape (np,), m.
-        position: Positions in global components, shape (nt, np, 3), m.
-        slope: Derivative of the position with respect to unstretched length, shape (nt, np, 3).
-        velocity: Velocities in global components, shape (nt, np, 3), m/s.
-        acceleration: Accelerations in global components, shape (nt, np, 3), m/s².
-        strain: Axial Green-Lagrange strain, shape (nt, np).
-        curvature: Curvature of the centre line, shape (nt, np), 1/m.
+        places: Unstretched lengths from the start, shape (points,), m.
+        position: Positions in global components, shape (nt, points, 3), m.
+        slope: Derivative of the position with respect to unstretched length, shape (nt, points, 3).
+        velocity: Velocities in global components, shape (nt, points, 3), m/s.
+        acceleration: Accelerations in global components, shape (nt, points, 3), m/s².
+        strain: Axial Green-Lagrange strain, shape (nt, points).
+        curvature: Curvature of the centre line, shape (nt, points), 1/m.
 
     Example:
         >>> import dolfinx_mbd as mbd
@@ -227,7 +227,7 @@ class CableBody(AbsoluteBody):
             q: Coordinates of the cable, shape (nt, nq).
 
         Returns:
-            Points, shape (nt, np, 3), m.
+            Points, shape (nt, points, 3), m.
         """
         last = len(self.nodes) - 1
         places = np.interp(np.linspace(0, last, 4 * last + 1), np.arange(last + 1), self.nodes)
@@ -240,7 +240,8 @@ class CableBody(AbsoluteBody):
 
         Args:
             run: The solution.
-            places: Unstretched lengths from the start, shape (np,), m. The default is all nodes.
+            places: Unstretched lengths from the start, shape (points,), m. The default is all
+                nodes.
 
         Returns:
             Positions, slopes, velocities, accelerations, strains and curvatures over time.

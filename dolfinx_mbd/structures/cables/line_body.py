@@ -74,8 +74,9 @@ class LineForms:
             self._damping_matrices = [self._form(rate) for rate in rates]  # by u and by u̇
         self._values = np.zeros(6 * count)
         self._store = fem.create_matrix(self._matrix)
-        pattern = self._store.indptr, self._store.indices
-        self._pattern = np.repeat(np.arange(len(pattern[0]) - 1), np.diff(pattern[0])), pattern[1]
+        starts, columns = self._store.indptr, self._store.indices
+        self._block_rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        self._block_columns = columns
         block = self._store.block_size
         self._block = int(block[0]) if np.ndim(block) else int(block)
         self.mass = self._dense_matrix(self._form(c.mass(d, w)))
@@ -96,7 +97,7 @@ class LineForms:
         n, b = len(self._values), self._block
         full = np.zeros((n // b, b, n // b, b))
         data = self._store.data.reshape(-1, b, b)
-        full[self._pattern[0], :, self._pattern[1], :] = data[: len(self._pattern[0])]
+        full[self._block_rows, :, self._block_columns, :] = data[: len(self._block_rows)]
         matrix: Array = full.reshape(n, n)[np.ix_(self._order, self._order)]
         return matrix
 

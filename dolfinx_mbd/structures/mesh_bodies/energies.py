@@ -123,8 +123,8 @@ def _named_energy(
     """Return the energy density with a name, without prestress."""
     if energy == HOOKE:
         return lambda u: ufl.inner(materials.law(_green(u)), _green(u)) / 2
-    rigid = [m for m in materials.by_group.values() if isinstance(m, Orthotropic)]
-    if rigid:
+    orthotropic = [m for m in materials.by_group.values() if isinstance(m, Orthotropic)]
+    if orthotropic:
         raise InputError(
             f"{label}: the energy {energy!r} is for isotropic materials; use "
             "energy='saint-venant-kirchhoff' for an orthotropic material",
@@ -143,10 +143,10 @@ def moduli_of(materials: BodyMaterials, dim: int) -> tuple[Any, Any]:
 
     They may differ between cells.
     """
-    slide, stretch = np.zeros((dim, dim)), np.zeros((dim, dim))
-    slide[0, 1] = slide[1, 0] = 0.5
-    stretch[-1, -1] = 1.0
-    shear, lame = (materials.law(ufl.as_matrix(eps.tolist())) for eps in (slide, stretch))
+    unit_shear, unit_stretch = np.zeros((dim, dim)), np.zeros((dim, dim))
+    unit_shear[0, 1] = unit_shear[1, 0] = 0.5
+    unit_stretch[-1, -1] = 1.0
+    shear, lame = (materials.law(ufl.as_matrix(eps.tolist())) for eps in (unit_shear, unit_stretch))
     return shear[0, 1], lame[0, 0]
 
 

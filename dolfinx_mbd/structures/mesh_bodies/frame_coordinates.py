@@ -100,7 +100,7 @@ class FrameCoordinates:
         return q[:, start : start + self.nodes.size].reshape(len(q), *shape)
 
     def surface(self, q: Array | DistributedRows) -> Array:
-        """Return the positions of the points of `drawing`, (nt, ns, 3), m, for q (nt, nq).
+        """Return the positions of the points of `drawing`, (nt, nodes, 3), m, for q (nt, nq).
 
         Collective if q is distributed.
         """
@@ -116,8 +116,8 @@ class FrameCoordinates:
         """
         frames, X, place = np.zeros((self.num_frames, 7)), self.nodes, self.embedding
         frames[:, 3:] = place.quaternion
-        for row, i in zip(frames, self._interfaces, strict=False):
-            row[:3] = place.origin + place.axes @ i.point
+        for row, interface in zip(frames, self._interfaces, strict=False):
+            row[:3] = place.origin + place.axes @ interface.point
         u = place.displacements(X, np.zeros((len(X), place.dim)))
         return u, np.zeros_like(X), frames
 
@@ -166,8 +166,10 @@ class FrameCoordinates:
     def poses(self, q: Array, position: Array, rotation: Array) -> None:
         """Set positions (F, 3) and orientations (F, 3, 3) of the interfaces."""
         frames = self.frames_of(q)
-        for k, (i, R) in enumerate(zip(self._interfaces, rotation_matrices(frames), strict=False)):
-            position[k], rotation[k] = frames[k, :3], R @ i.axes
+        for k, (interface, R) in enumerate(
+            zip(self._interfaces, rotation_matrices(frames), strict=False)
+        ):
+            position[k], rotation[k] = frames[k, :3], R @ interface.axes
 
     def frame_jacobians(self, q: Array) -> Array:
         """Return the derivatives of the velocities of the interfaces, shape (F, 6, nv)."""
@@ -209,16 +211,17 @@ class FrameCoordinates:
         spin = velocity[3:]
         frames[:, 3:] = pose[3:]
         v[:, 3:] = spin if self._interfaces else 0.0
-        centre = self._moments[0]
+        centre, _ = self._moments
         points = [i.point for i in self._interfaces] or [centre]
         for frame, rate, point in zip(frames, v, points, strict=True):
             frame[:3] = pose[:3] + R @ point
             rate[:3] = velocity[:3] + R @ np.cross(spin, point)
-        nodal[0] = pose[:3] + self.nodes @ R.T - self.nodes
-        nodal[1] = velocity[:3] + (np.cross(spin, self.nodes) + self._relative) @ R.T
+        u, w, a = nodal
+        u[:] = pose[:3] + self.nodes @ R.T - self.nodes
+        w[:] = velocity[:3] + (np.cross(spin, self.nodes) + self._relative) @ R.T
         if not self._interfaces:
             v[:, :3] += R @ (self.forces.lumped @ self._relative) / self.forces.lumped.sum()
-        nodal[2] = 0.0
+        a[:] = 0.0
         return q, v.ravel()
 
 

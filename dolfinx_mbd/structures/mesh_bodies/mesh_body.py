@@ -265,10 +265,11 @@ class MeshBody(MeshEquations):
         frames[:, :3] = position
         frames[:, 3:] = quaternion
         R = rotation_matrix(quaternion)
-        for row, i in zip(frames, self._interfaces, strict=False):
-            row[:3] += R @ i.point
-        nodal: Array = np.zeros((3, len(self.nodes), 3))
-        nodal[0] = position + self.nodes @ R.T - self.nodes
+        for row, interface in zip(frames, self._interfaces, strict=False):
+            row[:3] += R @ interface.point
+        nodal: Array = np.zeros((3, len(self.nodes), 3))  # displacements, and zero rates
+        u, _, _ = nodal
+        u[:] = position + self.nodes @ R.T - self.nodes
         assign(self, _q0=np.concatenate([frames.ravel(), nodal.ravel()]))
         assign(self, _relative=relative_velocities(label, self))
 

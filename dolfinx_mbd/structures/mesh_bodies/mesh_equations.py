@@ -35,7 +35,8 @@ class MeshEquations(FrameCoordinates):
         total = np.sum(terms, axis=0)
         if self._solver is not None:
             total -= self._solver.offset()
-        at = self.motion_at(frames, self.nodal_of(state.q)[0])
+        u, _, _ = self.nodal_of(state.q)
+        at = self.motion_at(frames, u)
         out[:], scale[:] = 0.0, _MIN_SCALE * self._stiffness * self._size
         spring = self._normal_spring()
         if self._solver is not None and self.constraints.size:
@@ -79,7 +80,8 @@ class MeshEquations(FrameCoordinates):
         """Return the second time derivatives of the constraints of averaged interfaces, (m,)."""
         nodal = self.nodal_of(state.q).copy()
         self.hold(nodal, at.frames, state.v, state.a)
-        return self.constraints.rates(at, state.v, state.a, nodal[1], nodal[2])
+        _, velocities, accelerations = nodal
+        return self.constraints.rates(at, state.v, state.a, velocities, accelerations)
 
     def _nodal_forces(self, state: BodyState) -> list[Array]:
         """Return the forces of inertia, elasticity, loads and damping at all nodes, (N, 3) each.
@@ -91,8 +93,8 @@ class MeshEquations(FrameCoordinates):
         u, w, a = nodal
         forces, t, start = self.forces, state.t, None
         if self._solver is not None and self._solver.conserves:  # forces at the middle of the step
-            start, after = self.nodal_of(self._solver.start)[0], u
-            u, w = 0.5 * (start + u), 0.5 * (self.nodal_of(self._solver.start)[1] + w)
+            (start, w0, _), after = self.nodal_of(self._solver.start), u
+            u, w = 0.5 * (start + u), 0.5 * (w0 + w)
             t -= 0.5 * self._solver.dt
         self.embedding.check_vector("gravity", state.gravity)
         forces.set_state(u, w)
@@ -109,7 +111,8 @@ class MeshEquations(FrameCoordinates):
 
     def _round_off(self, q: Array) -> float:
         """Return the round-off of positions, m."""
-        return _ROUND_OFF * float(np.abs(self.nodal_of(q)[0]).max() + self._size)
+        u, _, _ = self.nodal_of(q)
+        return _ROUND_OFF * float(np.abs(u).max() + self._size)
 
     def _follow_centre(
         self, state: BodyState, terms: list[Array], out: Array, scale: Array
@@ -134,7 +137,8 @@ class MeshEquations(FrameCoordinates):
         if not self._interfaces:
             mass = np.diag(self.typical_mass * np.array([1.0] * 3 + [self._size**2] * 3))
             return zero, zero, mass
-        at = self.motion_at(self.frames_of(state.q), self.nodal_of(state.q)[0])
+        u, _, _ = self.nodal_of(state.q)
+        at = self.motion_at(self.frames_of(state.q), u)
         springs = np.kron(np.eye(len(self._interfaces)), self._normal_spring())
         if self._solver is None:
             return zero, zero, self._flat_frames(self._inertia.mass(at)) + springs
@@ -169,9 +173,9 @@ class MeshEquations(FrameCoordinates):
         """Set the accelerations of the nodes in q so that their forces are in equilibrium."""
         terms = self._nodal_forces(state)
         free = np.sum(terms, axis=0)
-        nodal = self.nodal_of(q)
-        at = self.motion_at(self.frames_of(q), nodal[0])
-        nodal[2] -= self._inertia.settled(at, free, self._gap_rates(at, state))
+        u, _, accelerations = nodal = self.nodal_of(q)
+        at = self.motion_at(self.frames_of(q), u)
+        accelerations -= self._inertia.settled(at, free, self._gap_rates(at, state))
         self.hold(nodal, self.frames_of(q), state.v, state.a)
 
     def energies(self, q: Array, v: Array, gravity: Array) -> Array:

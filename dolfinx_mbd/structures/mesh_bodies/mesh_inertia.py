@@ -23,6 +23,7 @@ from dolfinx_mbd.structures.mesh_bodies.rigid_interfaces import RigidInterface
 __all__ = ["CondensedInertia"]
 
 _TOLERANCE = 1e-14  # of the solution with the mass matrix
+# Matrices of e_k× for the unit vectors e_k, (3, 3, 3)
 _UNITS = np.array([[[0, 0, 0], [0, 0, -1], [0, 1, 0]], [[0, 0, 1], [0, 0, 0], [-1, 0, 0]],
                    [[0, -1, 0], [1, 0, 0], [0, 0, 0]]], dtype=float)  # fmt: skip
 
@@ -51,6 +52,7 @@ class CondensedInertia:
         self._nodes, self._held, self._interfaces = forces.nodes, held, interfaces
         idle = forces.embedding.normal_motions
         self._constraints = Constraints(averaged, len(interfaces), len(forces.nodes), idle)
+        # Four shapes of each interface: a unit displacement, and its levers D from its point
         shapes = np.zeros((len(forces.nodes), 4 * len(interfaces)))
         for k, interface in enumerate(interfaces):
             shapes[interface.nodes, 4 * k] = 1.0
@@ -88,12 +90,17 @@ class CondensedInertia:
         return u - border.correction(border.multipliers(u, rates))
 
     def frame_forces(self, at: Motion, forces: Array, rates: Array) -> Array:
-        """Return Yᵀf + Eᵀh for forces (N, 3) at the free nodes and gap rates (m,), (6 F,)."""
+        """Return the forces (6 F,) on the frames for forces and gap rates as in `settled`.
+
+        They are Yᵀf + Eᵀh, with the motion Y of the free nodes and the multipliers E for unit
+        motions of the frames.
+        """
         out = np.zeros((len(at.rotations), 6))
         sums = (self._motions.T @ forces).reshape(-1, 4, 3)
         for k, (R, moments) in enumerate(zip(at.rotations, sums, strict=False)):
-            out[k, :3] = moments[0]
-            local = moments[1:] @ R  # Σ D ⊗ Rᵀf
+            force, *by_levers = moments  # Σ f, and Σ D ⊗ f
+            out[k, :3] = force
+            local = np.array(by_levers) @ R
             out[k, 3:] = np.einsum("akb,ab->k", _UNITS, local)
         result = out.ravel()
         if self._constraints.size:
@@ -139,9 +146,9 @@ class CondensedInertia:
         for k, R in enumerate(rotations):
             for m, Q in enumerate(rotations):
                 block = self._gram[4 * k : 4 * k + 4, 4 * m : 4 * m + 4]
-                turns = -np.einsum("a,aij->ij", block[0, 1:], _UNITS)
+                arms = -np.einsum("a,aij->ij", block[0, 1:], _UNITS)
                 M[k, :3, m, :3] = block[0, 0] * np.eye(3)
-                M[k, :3, m, 3:] = Q @ turns
+                M[k, :3, m, 3:] = Q @ arms
                 M[k, 3:, m, :3] = (-np.einsum("a,aij->ij", block[1:, 0], _UNITS)).T @ R.T
                 M[k, 3:, m, 3:] = np.einsum(
                     "ab,aji,jk,bkl->il", block[1:, 1:], _UNITS, R.T @ Q, _UNITS

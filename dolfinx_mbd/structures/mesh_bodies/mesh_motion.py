@@ -56,10 +56,10 @@ class MeshMotion:
         """Return the positions of material points over time.
 
         Args:
-            points: Positions in the undeformed mesh, shape (np, 3), m.
+            points: Positions in the undeformed mesh, shape (points, 3), m.
 
         Returns:
-            Positions in global components, shape (nt, np, 3), m.
+            Positions in global components, shape (nt, points, 3), m.
 
         Raises:
             InputError: A point is not in the mesh.
@@ -67,7 +67,7 @@ class MeshMotion:
         Note: Collective.
         """
         forces = self.body.forces
-        expected = "positions in the undeformed mesh, shape (np, 3), m"
+        expected = "positions in the undeformed mesh, shape (points, 3), m"
         numbers = checks.array("points", points, expected=expected)
         if numbers.shape[-1:] != (3,):
             checks.reject("points", points, expected)

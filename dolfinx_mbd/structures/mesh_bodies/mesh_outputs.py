@@ -258,9 +258,9 @@ def _turned(
         for rows in (v, a, s):
             rows[part.start : part.start + 3] = R @ rows[part.start : part.start + 3]
     for body, place in _mesh_bodies(system):
-        nodal = body.nodal_of(q[place])
-        nodal[0] = (body.nodes + nodal[0]) @ R.T - body.nodes
-        nodal[1:] = nodal[1:] @ R.T
+        u, w, accelerations = body.nodal_of(q[place])  # views of q
+        u[:] = (body.nodes + u) @ R.T - body.nodes
+        w[:], accelerations[:] = w @ R.T, accelerations @ R.T
     nodes = [np.einsum("ij,njk->nik", R, part) for part in motions.nodal]
     later = replace(state, time=state.time + _ANGLE / speed, q=q, v=v, a=a)
     return later, spin, replace(motions, nodal=nodes, increments=s)

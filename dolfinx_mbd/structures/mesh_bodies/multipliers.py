@@ -47,8 +47,8 @@ class Constraints:
             np.kron(np.eye(len(interfaces)), idle), dtype=float
         )  # of all interfaces, (m, m)
         self._parts = [
-            (k, i, slice(6 * k, 6 * k + 6), slice(6 * (first + k), 6 * (first + k) + 6))
-            for k, i in enumerate(interfaces)
+            (k, interface, slice(6 * k, 6 * k + 6), slice(6 * (first + k), 6 * (first + k) + 6))
+            for k, interface in enumerate(interfaces)
         ]
         self._first, self._num_nodes = first, num_nodes
         self.size = 6 * len(interfaces)
@@ -57,9 +57,9 @@ class Constraints:
     def gaps(self, at: Motion) -> Array:
         """Return the violations of the constraints, shape (m,), m."""
         out = np.zeros(self.size)
-        for k, i, rows, _ in self._parts:
+        for k, interface, rows, _ in self._parts:
             f = self._first + k
-            gaps = i.gaps(at.frames[f, :3], at.rotations[f], at.positions[i.nodes])
+            gaps = interface.gaps(at.frames[f, :3], at.rotations[f], at.positions[interface.nodes])
             out[rows] = self._active @ gaps
         return out
 
@@ -77,34 +77,40 @@ class Constraints:
             return np.zeros(0)
         out = np.einsum("nim,ni->m", self.node_matrix(at), accelerations)
         out += self.frame_matrix(at) @ a
-        for k, i, rows, columns in self._parts:
+        for k, interface, rows, columns in self._parts:
             place, R = at.frames[self._first + k, :3], at.rotations[self._first + k]
-            x = at.positions[i.nodes]
-            out[rows] += self._active @ i.bias(R, v[columns], x, speeds[i.nodes], place)
+            x = at.positions[interface.nodes]
+            out[rows] += self._active @ interface.bias(
+                R, v[columns], x, speeds[interface.nodes], place
+            )
         return out
 
     def node_matrix(self, at: Motion) -> Array:
         """Return G, shape (N, 3, m)."""
         G = np.zeros((self._num_nodes, 3, self.size))
-        for k, i, rows, _ in self._parts:
-            G[i.nodes, :, rows] = i.node_matrix(at.rotations[self._first + k]) @ self._active
+        for k, interface, rows, _ in self._parts:
+            G[interface.nodes, :, rows] = (
+                interface.node_matrix(at.rotations[self._first + k]) @ self._active
+            )
         return G
 
     def frame_matrix(self, at: Motion) -> Array:
         """Return the derivatives of the constraints with respect to the frames, (m, 6 F)."""
         out = np.zeros((self.size, self._columns))
-        for k, i, rows, columns in self._parts:
+        for k, interface, rows, columns in self._parts:
             f = self._first + k
-            x = at.positions[i.nodes]
-            matrix = i.frame_matrix(at.frames[f, :3], at.rotations[f], x)
+            x = at.positions[interface.nodes]
+            matrix = interface.frame_matrix(at.frames[f, :3], at.rotations[f], x)
             out[rows, columns] = self._active @ matrix
         return out
 
     def forces(self, at: Motion, multipliers: Array) -> Array:
         """Return G μ, the forces at the nodes, shape (N, 3), N."""
         out = np.zeros((self._num_nodes, 3))
-        for k, i, rows, _ in self._parts:
-            out[i.nodes] += i.node_matrix(at.rotations[self._first + k]) @ multipliers[rows]
+        for k, interface, rows, _ in self._parts:
+            out[interface.nodes] += (
+                interface.node_matrix(at.rotations[self._first + k]) @ multipliers[rows]
+            )
         return out
 
     def second(self, at: Motion, multipliers: Array) -> tuple[Array, Array]:
@@ -114,19 +120,19 @@ class Constraints:
         """
         nodal = np.zeros((self._num_nodes, 3, self._columns))
         at_frames = np.zeros((self._columns, self._columns))
-        for k, i, rows, columns in self._parts:
+        for k, interface, rows, columns in self._parts:
             f = self._first + k
-            point = at.frames[f, :3], at.rotations[f], at.positions[i.nodes]
-            nodal[i.nodes, :, columns], at_frames[columns, columns] = i.second(
+            point = at.frames[f, :3], at.rotations[f], at.positions[interface.nodes]
+            nodal[interface.nodes, :, columns], at_frames[columns, columns] = interface.second(
                 *point, multipliers[rows]
             )
         return nodal, at_frames
 
 
 def scaled(idle: Array, products: Array) -> Array:
-    """Return compliances (m, m) of constraints without effect, of the size of the others.
+    """Return the projector `idle` (m, m), in the size of the compliances GᵀW, `products` (m, m).
 
-    The products are GᵀW, shape (m, m).
+    It replaces the compliances of constraints without effect, which are zero.
     """
     size = float(np.trace(products)) if idle.any() else 0.0
     return size / max(len(idle), 1) * idle

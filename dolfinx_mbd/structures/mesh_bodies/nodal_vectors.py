@@ -42,6 +42,7 @@ class NodalVectors:
         parts = self._comm.allgather(np.ascontiguousarray(x))
         gathered = np.concatenate(parts)
         size = float(np.ptp(gathered, axis=0).max())
+        # Coordinates in steps of the round-off, which have the same order on any number of ranks
         keys = np.round((gathered - gathered.min(axis=0)) / (1e-8 * size))
         order = np.lexsort(keys.T[::-1])
         self.positions = in_space(gathered[order])

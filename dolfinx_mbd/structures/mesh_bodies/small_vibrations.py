@@ -82,7 +82,7 @@ class _Part:
     def factorize(self, at: Assembler, shift: float) -> None:
         """Factorize K + b M."""
         body = self.body
-        u = body.nodal_of(at.q[self.q])[0]
+        u, _, _ = body.nodal_of(at.q[self.q])
         frames, pressures = body.frames_of(at.q[self.q]), body.forces.loads.pressures
         state = FactorState(
             u.copy(), np.zeros_like(u), frames.copy(), pressures, self.unknowns.multipliers.copy()
@@ -250,19 +250,19 @@ class SmallVibrations:
 
     def _set_matrices(self, at: Assembler, t: float) -> None:
         tangent = at.tangent(t)
-        rate = rates_of_rotation(at, self.spin)[1]
+        _, rate, _ = rates_of_rotation(at, self.spin)
         self._mass, self._damping = tangent.M, tangent.C + tangent.M @ rate
         self._constraints = tangent.B
         self._condensed = S = steady_stiffness(at, tangent, self.spin) + self.shift * tangent.M
         self._N = self._free_directions(tangent.B)
         reduced = self._N.T @ S @ self._N
         self._stiffness = 0.5 * (reduced + reduced.T)
-        rest = 0.5 * (reduced - reduced.T)
-        if np.abs(rest).max(initial=0.0) <= _SYMMETRY * np.abs(reduced).max(initial=0.0):
-            rest = np.zeros_like(rest)
-        self._rest = self._N @ rest @ self._N.T
+        skew = 0.5 * (reduced - reduced.T)
+        if np.abs(skew).max(initial=0.0) <= _SYMMETRY * np.abs(reduced).max(initial=0.0):
+            skew = np.zeros_like(skew)
+        self._skew = self._N @ skew @ self._N.T
         damped = any(part.is_damped for part in self._parts)
-        damped = damped or bool(self._damping.any() or rest.any())
+        damped = damped or bool(self._damping.any() or skew.any())
         self.is_damped = damped or bool(self.spin.any())
         self.num_unknowns += self._N.shape[1]
 
@@ -273,8 +273,10 @@ class SmallVibrations:
         """
         fixed = [part.v for part in self._parts if not part.T.shape[2]]
         rows = [B, *(np.eye(B.shape[1])[part] for part in fixed)]
-        whole = np.concatenate(rows)
-        return scipy.linalg.null_space(whole, rcond=_RANK) if len(whole) else np.eye(B.shape[1])
+        gradients = np.concatenate(rows)
+        if not len(gradients):
+            return np.eye(B.shape[1])
+        return scipy.linalg.null_space(gradients, rcond=_RANK)
 
     # ---- blocks of vectors ----------------------------------------------------------------------
     def packed(self, nodal: list[Array], s: Array) -> Array:
@@ -307,14 +309,14 @@ class SmallVibrations:
             nodal: Complex motions of the nodes of each body on its mesh, (N, 3, k) each.
             s: Complex increments, shape (nv, k).
         """
-        shares = np.zeros((len(self._system.bodies), s.shape[1]))
+        energies = np.zeros((len(self._system.bodies), s.shape[1]))
         for n, v in enumerate(self._system.v_slices):
-            shares[n] = np.einsum("ik,ij,jk->k", s[v].conj(), self._mass[v, v], s[v]).real
+            energies[n] = np.einsum("ik,ij,jk->k", s[v].conj(), self._mass[v, v], s[v]).real
         for part, motion in zip(self._parts, nodal, strict=True):
             parts = np.concatenate([motion.real, motion.imag], axis=2)
             products = np.einsum("nik,nik->k", parts, part.mass(parts))
-            shares[self._system.body_index(part.body.name)] = products.reshape(2, -1).sum(axis=0)
-        return tuple(self._system.bodies[n].name for n in np.argmax(shares, axis=0))
+            energies[self._system.body_index(part.body.name)] = products.reshape(2, -1).sum(axis=0)
+        return tuple(self._system.bodies[n].name for n in np.argmax(energies, axis=0))
 
     def random_block(self, count: int) -> Array:
         """Return random forces, equal for all numbers of ranks."""
@@ -340,7 +342,7 @@ class SmallVibrations:
     def circulatory(self, X: Array) -> Array:
         """Return the antisymmetric part of the stiffness times X."""
         nodal, s = self._free(X)
-        return self.packed([np.zeros_like(part) for part in nodal], self._rest @ s)
+        return self.packed([np.zeros_like(part) for part in nodal], self._skew @ s)
 
     def loads(self, nodal: list[Array], forces: Array) -> Array:
         """Return a block of forces (N, 3, k) at the nodes of each body and (nv, k) at frames."""

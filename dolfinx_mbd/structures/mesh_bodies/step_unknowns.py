@@ -62,7 +62,8 @@ class StepUnknowns:
         It contains algorithmic and two earlier accelerations, then the multipliers of the averaged
         interfaces of the last three steps.
         """
-        a = self._body.nodal_of(q)[2].ravel()
+        _, _, accelerations = self._body.nodal_of(q)
+        a = accelerations.ravel()
         memory = np.full((3, a.size + len(self.multipliers)), np.nan)
         memory[0, : a.size] = a
         return memory
@@ -99,29 +100,29 @@ class StepUnknowns:
             self._algorithmic.ravel(), self._move.ravel(), self._velocities.ravel(),
         )  # fmt: skip
         self._errors = []
-        by_rate, by_speed, _ = derivatives
-        coefficients = by_rate, by_speed, 0.5 if self.conserves else 1.0
+        a_by_move, v_by_move, _ = derivatives
+        coefficients = a_by_move, v_by_move, 0.5 if self.conserves else 1.0
         if self.solver.coefficients != coefficients:
             self.factorize_at(q, coefficients)
         self._is_turned = False
 
     def put(self, q: Array, v: Array, a: Array) -> None:
         """Write the motion of the nodes into the coordinates q of the body."""
-        nodal = self._body.nodal_of(q)
-        nodal[0] = self._body.nodal_of(self.start)[0] + self._move
-        nodal[1], nodal[2] = self._velocities, self._accelerations
+        u, w, accelerations = nodal = self._body.nodal_of(q)  # views of q
+        start, _, _ = self._body.nodal_of(self.start)
+        u[:], w[:], accelerations[:] = start + self._move, self._velocities, self._accelerations
         if self.spin.any():
-            nodal[1] = np.cross(self.spin, self._body.nodes + nodal[0])
-            nodal[2] = np.cross(self.spin, nodal[1])
+            w[:] = np.cross(self.spin, self._body.nodes + u)
+            accelerations[:] = np.cross(self.spin, w)
         frames = self._body.frames_of(q)
         self._body.hold(nodal, frames, v, a)
         if not self._is_turned:  # with the predicted rotation, which is almost that of the step
-            self._turn_solver(nodal[0], frames)
+            self._turn_solver(u, frames)
             self._is_turned = True
 
     def _turn_solver(self, u: Array, frames: Array) -> None:
         """Turn the factor to displacements u (N, 3) and frames (F, 7)."""
-        before = self._body.nodal_of(self.start)[0]
+        before, _, _ = self._body.nodal_of(self.start)
         self.solver.turn_to(u, frames, 0.5 * (before + u) if self.conserves else None)
 
     def error(self, tolerance: float) -> float:
@@ -158,7 +159,8 @@ class StepUnknowns:
             return False
         assert self.solver.coefficients is not None
         self.factorize_at(q)
-        self._turn_solver(self._body.nodal_of(q)[0], self._body.frames_of(q))
+        u, _, _ = self._body.nodal_of(q)
+        self._turn_solver(u, self._body.frames_of(q))
         self._errors = []
         return True
 
@@ -184,15 +186,15 @@ class StepUnknowns:
 
     def correct(self, delta: Array) -> float:
         """Correct the free nodes after increments δs (nv,) of the frames; return the largest, m."""
-        by_rate, by_speed, ratio = self._derivatives
+        a_by_move, v_by_move, ratio = self._derivatives
         frames = delta if len(self._body.frame_names) else None
         solution = self.solver.solution(self._free(), self._gaps, frames)
         change, forces = (-part for part in solution)
         self.multipliers = self.multipliers + forces
         self._move = self._move + change
-        self._velocities += by_speed * change
-        self._accelerations += by_rate * change
-        self._algorithmic += ratio * by_rate * change
+        self._velocities += v_by_move * change
+        self._accelerations += a_by_move * change
+        self._algorithmic += ratio * a_by_move * change
         return float(np.abs(change).max())
 
     def inverted(self, q: Array) -> str:
@@ -235,7 +237,7 @@ class StepUnknowns:
 
     def rotate(self, R: Array) -> None:
         """Rotate the body by a rotation matrix (3, 3) about the global origin."""
-        start = self._body.nodal_of(self.start)[0]
+        start, _, _ = self._body.nodal_of(self.start)
         x = (self._body.nodes + start + self._move) @ R.T
         self._move = x - self._body.nodes - start
         self.multipliers = (self.multipliers.reshape(-1, 3) @ R.T).ravel()
@@ -252,7 +254,7 @@ class StepUnknowns:
     def rescaled(self, q: Array, memory: Array, ratio: float) -> Array:
         """Return the memory for a step that is longer by a ratio; see `Stepper.rescaled`."""
         (old, *_), multipliers = self._split(memory)
-        a, now = self._body.nodal_of(q)[2], multipliers[0]
+        (_, _, a), (now, *_) = self._body.nodal_of(q), multipliers
         algorithmic = np.concatenate([(a + ratio * (old - a)).ravel(), now])
         a = np.concatenate([a.ravel(), now])
         _, one, two = memory
@@ -270,7 +272,8 @@ class StepUnknowns:
             factor: Error of Newmark's formula divided by the change of the accelerations, s².
         """
         body = self._body
-        change = factor * (body.nodal_of(after)[2] - body.nodal_of(before)[2])
+        (_, _, a0), (_, _, a1) = body.nodal_of(before), body.nodal_of(after)
+        change = factor * (a1 - a0)
         force = body.forces.apply_mass(change)
         force[body.held] = 0.0
         error = self._derivatives[0] * self.solver.solution(force, np.zeros_like(self._gaps))[0]

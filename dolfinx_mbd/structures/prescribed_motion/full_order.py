@@ -231,14 +231,17 @@ class FullOrder:
     def _interface_wrenches(self, instant: Instant) -> list[Array]:
         """Return the wrenches at all interfaces; the held one balances the inertia of the body."""
         dim = self.problem.dim
-        wrenches = {i.name: instant.wrenches.get(i.name, np.zeros(6)) for i in self.interfaces}
-        for i in self.interfaces:
-            if i.name in self.held:
+        wrenches = {
+            interface.name: instant.wrenches.get(interface.name, np.zeros(6))
+            for interface in self.interfaces
+        }
+        for interface in self.interfaces:
+            if interface.name in self.held:
                 x, f = in_space(self.problem.positions), in_space(self.load.reshape(-1, dim))
                 local = np.concatenate([f.sum(axis=0), np.cross(x, f).sum(axis=0)])
                 resultant = self.comm.allreduce(local)[WRENCH_INDICES[dim]]
-                wrench = -np.linalg.solve(point_motion(i.point, dim).T, resultant)
-                wrenches[i.name][WRENCH_INDICES[dim]] = wrench
+                wrench = -np.linalg.solve(point_motion(interface.point, dim).T, resultant)
+                wrenches[interface.name][WRENCH_INDICES[dim]] = wrench
         return list(wrenches.values())
 
     def balance(self, u: Array, v: Array) -> Array:

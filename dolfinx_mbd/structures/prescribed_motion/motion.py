@@ -133,7 +133,7 @@ class PrescribedMotion:
         """
         law = getattr(law, "at", law)
         function("law", law, "a function of time or a driver, for example constant_speed(10.0)")
-        turns = choice("along", along, ("rotation", "displacement")) == "rotation"
+        is_rotation = choice("along", along, ("rotation", "displacement")) == "rotation"
         direction, g = vector("axis", axis), vector("gravity", gravity, unit="m/s²")
         length = float(np.linalg.norm(direction))
         if length == 0.0:
@@ -147,7 +147,7 @@ class PrescribedMotion:
         def body_gravity(t: float) -> Array:
             return exp_rotation(-float(values(t)[0]) * n) @ g
 
-        if not turns:
+        if not is_rotation:
             return cls(acceleration=lambda t: values(t)[2] * n, gravity=g)
         return cls(
             omega=lambda t: values(t)[1] * n,

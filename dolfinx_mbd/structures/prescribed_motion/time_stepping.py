@@ -197,8 +197,8 @@ class MotionStepper:
 def _extrapolate(state: MotionState) -> Array:
     """Return a guess of the next acceleration, extrapolated from up to three earlier ones."""
     if len(state.earlier) == 2:
-        one, two = state.earlier
-        return 3 * (state.a - one) + two
+        last, second_last = state.earlier
+        return 3 * (state.a - last) + second_last
     if len(state.earlier) == 1:
         return 2 * state.a - state.earlier[0]
     return state.a

@@ -93,8 +93,8 @@ def errors(
     stepper, other = Stepper(system, tolerance=tolerance), Stepper(system, tolerance=tolerance)
     method = stepper.method
     ratio = (1 - method.alpha_f) / (1 - method.alpha_m)
-    by_rate = 1 / (dt * dt * method.beta * ratio)
-    derivatives = Derivatives(by_rate, method.gamma / (dt * method.beta), ratio)
+    a_by_move = 1 / (dt * dt * method.beta * ratio)
+    derivatives = Derivatives(a_by_move, method.gamma / (dt * method.beta), ratio)
     evaluated: list[float] = []
     corrector = stepper.corrector
     measure, error, joint_error = (
@@ -118,12 +118,12 @@ def errors(
         at.put(state)
         at.residual(state.time)
         check = other.corrector
-        residual = check.measure.residual(at, other.tolerance, by_rate)
+        residual = check.measure.residual(at, other.tolerance, a_by_move)
         check.factor = corrector.factor
         if check.factor is None:
             check.refactor(state.time, dt, np.zeros(len(at.v)), derivatives)
-        correction = check.correction(by_rate)
-        largest.append(max(residual, check.joint_error(correction, by_rate, True)))
+        correction = check.correction(a_by_move)
+        largest.append(max(residual, check.joint_error(correction, a_by_move, True)))
     return largest, not_evaluated
 
 

@@ -54,16 +54,17 @@ def shape_matrices(
     Note: Collective.
     """
     constants = _constants(model, problem, forms)
-    law, density, cells = constants.law, constants.density, constants.cells
+    law, density = constants.law, constants.density
+    stiffness_form, mass_form = forms
     K: PETSc.Mat | CellMatrices
     if law is None or model.prestress is not None:
-        K = _by_form(forms[0], constants.degrees[0], velocity)
+        K = _by_form(stiffness_form, constants.stiffness_degree, velocity)
     else:
         K = _stiffness(problem, constants, law, velocity)
     if density is None:
-        return K, _by_form(forms[1], constants.degrees[1], velocity)
-    divergence = cells[1].divergence(velocity)
-    return K, _mass(problem, divergence * density[:, None], cells[1])
+        return K, _by_form(mass_form, constants.mass_degree, velocity)
+    divergence = constants.mass_cells.divergence(velocity)
+    return K, _mass(problem, divergence * density[:, None], constants.mass_cells)
 
 
 def value_matrices(
@@ -82,18 +83,21 @@ def value_matrices(
         variable: Model and forms that contain the variable.
         derivative: Function that returns the derivative of a form or of an expression.
     """
-    stiffness, mass = (ufl.algorithms.expand_derivatives(derivative(form)) for form in variable[1])
+    variable_model, variable_forms = variable
+    stiffness, mass = (
+        ufl.algorithms.expand_derivatives(derivative(form)) for form in variable_forms
+    )
     constants = _constants(model, problem, forms)
     factor = 1.0 if problem.thickness is None else problem.thickness
     K: PETSc.Mat | CellMatrices | None = None
     if not stiffness.empty():
         law = None
         if model.materials is not None and model.prestress is None:
-            law = _constant_law(variable[0], derivative)
+            law = _constant_law(variable_model, derivative)
         if law is None:
             K = assembled_matrix(stiffness)
         else:
-            values, cells = factor * _cell_values(problem, law), constants.cells[0]
+            values, cells = factor * _cell_values(problem, law), constants.stiffness_cells
             K = CellMatrices(
                 problem.space,
                 constants.sums,
@@ -101,10 +105,10 @@ def value_matrices(
             )
     if mass.empty():
         return K, None
-    density = _explicit(derivative(ufl.as_vector([variable[0].mass_density])))
+    density = _explicit(derivative(ufl.as_vector([variable_model.mass_density])))
     if not _is_constant(density):
         return K, assembled_matrix(mass)
-    return K, _mass(problem, factor * _cell_values(problem, density), constants.cells[1])
+    return K, _mass(problem, factor * _cell_values(problem, density), constants.mass_cells)
 
 
 def _constants(
@@ -123,7 +127,7 @@ class _Constants:
     def __init__(
         self, model: ElasticModel, problem: ElasticProblem, forms: tuple[ufl.Form, ufl.Form]
     ) -> None:
-        self.degrees = quadrature_degree(forms[0]), quadrature_degree(forms[1])
+        self.stiffness_degree, self.mass_degree = map(quadrature_degree, forms)
         factor = 1.0 if problem.thickness is None else problem.thickness
         self.law: Array | None = None  # (cells, dim⁴), in the order of `_constant_law`
         self.density: Array | None = None  # (cells,)
@@ -133,7 +137,8 @@ class _Constants:
         density = ufl.as_vector([model.mass_density])
         if _is_constant(density):
             self.density = factor * _cell_values(problem, density)[:, 0]
-        self.cells = [_Cells(problem, degree) for degree in self.degrees]
+        self.stiffness_cells = _Cells(problem, self.stiffness_degree)
+        self.mass_cells = _Cells(problem, self.mass_degree)
         self.sums = _sums(problem)
 
 
@@ -323,7 +328,7 @@ def _stiffness(
     problem: ElasticProblem, constants: _Constants, law: Array, velocity: Any
 ) -> CellMatrices:
     """Return K′ for a law (cells, dim⁴) in the order of `_constant_law`, on a moving mesh."""
-    cells = constants.cells[0]
+    cells = constants.stiffness_cells
     gradients = cells.velocity_gradients(velocity)
 
     def block(part: slice) -> Array:

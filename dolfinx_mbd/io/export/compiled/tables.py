@@ -28,8 +28,8 @@ _FIELDS: dict[type, tuple[str, ...]] = {
 }
 """Kinds of loads that can be exported, with the names of their numbers."""
 
-_PORTS = {"joint": 1, "frame": 2, "pair": 3}
-"""Groups of numbers of `Model.parameters` by port of a load."""
+_GROUPS = ("driver", "joint", "frame", "pair")
+"""Groups of numbers in the order of `Model.parameters`: drivers, and loads by their port."""
 
 _JOINT_OUTPUTS = {
     "rotation": layout.ROTATION,
@@ -149,18 +149,18 @@ def _load_arrays(simulator: Simulator) -> dict[str, Any]:
     joints: list[tuple[int, ...]] = []
     frames: list[tuple[int, ...]] = []
     springs: list[tuple[int, int]] = []
-    numbers: list[list[float]] = [[], [], [], []]
-    places: dict[str, tuple[int, int]] = {}  # number of the group and place in it
+    numbers: dict[str, list[float]] = {group: [] for group in _GROUPS}
+    places: dict[str, tuple[str, int]] = {}  # group of an input, and place in it
     for driver in s.drivers:
-        places[driver.name] = 0, len(numbers[0])
-        numbers[0] += _driver_numbers(driver)
+        places[driver.name] = "driver", len(numbers["driver"])
+        numbers["driver"] += _driver_numbers(driver)
     load: Any
     for load in s.loads:
-        group, spring = _PORTS[load.port], load.port == "joint" and _has_stiffness(load)
-        if group == 1:
+        group, spring = load.port, load.port == "joint" and _has_stiffness(load)
+        if group == "joint":
             joint, motion = axis(load.loaded_coordinate)
             joints.append((layout.SPRING if spring else layout.CONSTANT, joint, motion))
-        elif group == 2:
+        elif group == "frame":
             frame = index(load.frame)
             frames.append((frame, int(load.kind == "torque"), int(load.axes == "frame")))
         else:
@@ -170,12 +170,15 @@ def _load_arrays(simulator: Simulator) -> dict[str, Any]:
             place = component if component is not None else _FIELDS[type(load)].index(field)
             places[name] = group, first + place
         numbers[group] += _load_numbers(load)
-    starts = np.cumsum([0, *map(len, numbers)])
+    sizes = [len(numbers[group]) for group in _GROUPS]
+    starts = dict(zip(_GROUPS, np.cumsum([0, *sizes]), strict=False))
     shapes = {"joint_loads": (joints, 3), "frame_loads": (frames, 3), "springs": (springs, 2)}
     tables = {key: np.array(rows).reshape(-1, width) for key, (rows, width) in shapes.items()}
     return tables | {
-        "parameters": np.concatenate(numbers),
-        "places": [starts[places[name][0]] + places[name][1] for name in simulator.inputs],
+        "parameters": np.concatenate([*numbers.values()]),
+        "places": [
+            starts[group] + place for group, place in (places[name] for name in simulator.inputs)
+        ],
     }
 
 
