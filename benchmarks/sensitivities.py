@@ -62,9 +62,12 @@ def body_tasks(size: float, stiffening: bool) -> dict[str, Callable[[], Any]]:
     model = mbd.ElasticModel(mesh, mbd.STEEL)
 
     def reduction() -> mbd.reduction.Reduction:
-        return mbd.reduce(model, interfaces=ENDS, num_modes=20, stiffening=stiffening)
+        return mbd.reduce(
+            model, interfaces=ENDS, num_modes=20, stiffening=stiffening, solver="direct"
+        )
 
-    ten, reducer = parameters(mesh), mbd.reduction.Reducer(model, interfaces=ENDS)
+    ten = parameters(mesh)
+    reducer = mbd.reduction.Reducer(model, interfaces=ENDS, solver="direct")
     base = reducer.reduce(20, stiffening=stiffening)
     shape = ten[3:4]
     return {

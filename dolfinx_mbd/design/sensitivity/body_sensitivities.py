@@ -263,8 +263,8 @@ def _body_derivative(
     inertia += 2 * of_modes
     in_body = np.zeros((len(interfaces), 6, n))
     in_body[:, WRENCH_INDICES[dim]] = motions.reshape(-1, problem.num_rigid, n)
-    forces, moments = parts.force_changes(matrices), basis.moments(matrices, derivative, changes)
-    solved = SolvedDerivatives(changes, motions, stiffness, forces, moments, float(largest))
+    forces, inertias = parts.force_changes(matrices), basis.moments(matrices, derivative, changes)
+    solved = SolvedDerivatives(changes, motions, stiffness, forces, inertias, float(largest))
     arrays = projection(matrices, solved)
     if stiffening is not None:
         rotations = np.array([i.motion[3:] for i in body.interfaces])
