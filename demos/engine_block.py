@@ -86,7 +86,7 @@ rubber = [2e6] * 3 + [2e4] * 3, [400.0] * 3 + [4.0] * 3
 # the flywheel. A ring at 3000 Hz is nearly rigid. At low speed films get thin, with a warning.
 
 # +
-duration, step = (1.5, 5e-5) if full else (0.5, 1e-4)
+duration, step, overlap = (1.5, 5e-5, 0.5) if full else (0.5, 1e-4, 0.75)
 run_up = mbd.mechanism.integrated(lambda t: rpm * (1000 + 1600 * t / duration), start=start)
 largest, frequency = {}, 3000.0
 for name in ("stiff", "tuned"):
@@ -95,7 +95,7 @@ for name in ("stiff", "tuned"):
     rate = run.body("hub").omega[:, 2] - run.body("flywheel").omega[:, 2]
     twist = 1e3 * scipy.integrate.cumulative_trapezoid(rate, run.time, initial=0.0)
     data = run.time, scipy.signal.detrend(twist), run.joint("output").rotation
-    orders = mbd.analyses.waterfall(*data, axis="order", length=4, overlap=0.5, up_to=14)
+    orders = mbd.analyses.waterfall(*data, axis="order", length=4, overlap=overlap, up_to=14)
     style: Any = {"orders": [4, 6, 8, 10], "unit": "mrad", "title": f"twist, {name} damper"}
     tutorials.show(mbd.plotting.plot_waterfall, orders, results / f"{name}.png", **style)
     lines = mbd.analyses.waterfall(*data, length=0.08, up_to=800)
