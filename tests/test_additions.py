@@ -122,8 +122,8 @@ assert run.joint("bowl").violation.max() < 1e-10
         (
             (
                 "mechanism/joints.py",
-                '    "distance": (0,),\n',
-                '    "distance": (0,),\n    "parallel": (3, 4),\n',
+                'JOINT_KINDS: dict[str, tuple[int, ...]] = {\n',
+                'JOINT_KINDS: dict[str, tuple[int, ...]] = {\n    "parallel": (3, 4),\n',
             ),
         ),
         BODIES

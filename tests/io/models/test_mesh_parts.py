@@ -92,9 +92,10 @@ def test_mesh_bodies_and_cables_make_the_round_trip(tmp_path: Path) -> None:
     scale = np.abs(one.joint("a").force).max()
     assert scale > 0.1
     error = np.abs(one.joint("a").force - two.joint("a").force).max()
-    assert error <= (0.0 if comm.size == 1 else 1e-7 * scale)
+    # The box of DOLFINx 0.11 has another variant of the coordinate element than a mesh of a file.
+    assert error <= (1e-12 if comm.size == 1 else 1e-7) * scale
     if comm.size == 1:
-        assert np.array_equal(one.q, two.q)
+        np.testing.assert_allclose(one.q, two.q, rtol=0, atol=1e-10)
     jsonschema = pytest.importorskip("jsonschema")
     rules = jsonschema.Draft202012Validator(schema())
     assert [e.message for e in rules.iter_errors(yaml.safe_load(path.read_text()))] == []
