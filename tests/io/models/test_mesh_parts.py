@@ -95,7 +95,8 @@ def test_mesh_bodies_and_cables_make_the_round_trip(tmp_path: Path) -> None:
     # The box of DOLFINx 0.11 has another variant of the coordinate element than a mesh of a file.
     assert error <= (1e-12 if comm.size == 1 else 1e-7) * scale
     if comm.size == 1:
-        np.testing.assert_allclose(one.q, two.q, rtol=0, atol=1e-10)
+        # Accelerations of nodes, which are coordinates too, have the round-off divided by dt².
+        np.testing.assert_allclose(one.q, two.q, rtol=0, atol=1e-8)
     jsonschema = pytest.importorskip("jsonschema")
     rules = jsonschema.Draft202012Validator(schema())
     assert [e.message for e in rules.iter_errors(yaml.safe_load(path.read_text()))] == []
