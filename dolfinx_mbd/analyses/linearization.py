@@ -73,7 +73,7 @@ def linearize(
         inputs: Names of the inputs of the state space, as for `Simulator`. Drivers cannot be
             inputs.
         outputs: Outputs of the state space: names, or functions by name, as for `Simulator`.
-        num_modes: Number of poles with Im λ ≥ 0 of a mechanism with bodies on their mesh, which may
+        num_modes: Number of poles with Im λ ≥ 0 of a mechanism with mesh bodies, which may
             be strongly deformed; see `mbd.structures.vibration_modes`. Such mechanisms are at rest
             or rotate as a whole. With inputs, the last coordinates z are the static responses to
             them. Without such bodies, all poles are computed.
@@ -115,7 +115,7 @@ def linearize(
     check_inputs(checked)
     count = integer("num_modes", num_modes, low=1)
     for body in system.bodies:
-        if hasattr(body, "linearization"):  # a body on its mesh
+        if hasattr(body, "linearization"):  # a mesh body
             _check_mesh_body(body, axes)
             try:
                 return body.linearization(checked.system, state, count, *signals)  # type: ignore[no-any-return]
@@ -174,7 +174,7 @@ def _note(inputs: Inputs) -> str:
 
 
 def _check_mesh_body(body: Any, axes: Any) -> None:
-    """Raise an InputError for axes that a body on its mesh does not permit."""
+    """Raise an InputError for axes that a mesh body does not permit."""
     if not isinstance(axes, str) or choice("axes", axes, ("auto", "body", "global")) == "global":
         raise InputError(
             f"body {body.name!r} is on its whole mesh; its linearization has axes='body' only: the "

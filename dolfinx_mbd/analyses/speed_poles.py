@@ -6,7 +6,7 @@ the mode of the next speed with the largest sum of
     MAC = |x'M y|² / (x'M x · y'M y)
 
 and a small term for the change of the pole, where x and y are the increments of all coordinates and
-M is the mass matrix (assignment problem). Of bodies on their mesh, x and y contain the motions of
+M is the mass matrix (assignment problem). Of mesh bodies, x and y contain the motions of
 all nodes.
 """
 
@@ -103,7 +103,7 @@ def poles_over_speed(
         spin: Function that returns the angular velocity of the whole mechanism, shape (3,), rad/s,
             for a speed: frequencies are those in axes that rotate with the mechanism. By default,
             rotors turn with their angular velocities in axes that do not rotate; see `equilibrium`.
-            Mechanisms with bodies on their mesh need it; all mechanisms must have equal meshes.
+            Mechanisms with mesh bodies need it; all mechanisms must have equal meshes.
 
     Returns:
         The poles, mode by mode.
@@ -225,7 +225,7 @@ class _Lines:
 
 
 class _Mass:
-    """Mass of all coordinates, and of the nodes of bodies on their mesh.
+    """Mass of all coordinates, and of the nodes of mesh bodies.
 
     Args:
         result: The linearization.

@@ -1,6 +1,6 @@
 """Unknowns in the bodies of a mechanism that are condensed to the frames of these bodies.
 
-A body on its whole mesh has far more unknowns than frames. It condenses the unknowns of its free
+A mesh body has far more unknowns than frames. It condenses the unknowns of its free
 nodes in every iteration of a step, so that the equations of the mechanism contain only its frames.
 Such a body has a method `step_solver`, which returns an object with the methods that are called
 here; see `dolfinx_mbd.structures.mesh_bodies.step_unknowns.StepUnknowns`.
@@ -71,7 +71,7 @@ class InternalUnknowns:
         except SolverError as error:
             raise StepError(
                 f"the step from t = {state.time:.6g} s to {t:.6g} s (dt = {dt:g} s) fails: {error}"
-                f"{self.inverted(eqs)}. A body on its mesh is compressed too strongly, or dt is "
+                f"{self.inverted(eqs)}. A mesh body is compressed too strongly, or dt is "
                 "too large",
                 t,
             ) from error

@@ -91,7 +91,7 @@ def linearized_modes(linearized: LinearizedSystem, numbers: list[int]) -> Scene:
     system, state = linearized.system, linearized.state
     if linearized.displacements:
         raise InputError(
-            "modes of bodies on their mesh have no pictures; draw the attribute `displacements`, "
+            "modes of mesh bodies have no pictures; draw the attribute `displacements`, "
             "for example with pyvista or in ParaView",
             argument="source",
             value=linearized,

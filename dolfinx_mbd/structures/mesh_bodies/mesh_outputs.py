@@ -1,4 +1,4 @@
-"""Inputs and outputs of the small motions of mechanisms with bodies on their mesh.
+"""Inputs and outputs of the small motions of mechanisms with mesh bodies.
 
 In a basis V of motions y = V z of all nodes, frames and other bodies, with inputs u,
 
@@ -49,7 +49,7 @@ class ModalMotions:
     """Motions of a basis V with n columns, and how they move.
 
     Attributes:
-        nodal: Motions of the nodes of each body on its mesh, (N, 3, n) each.
+        nodal: Motions of the nodes of each mesh body, (N, 3, n) each.
         increments: Increments s of the frames and other bodies, (nv, n).
         accelerations: z̈ for unit vectors of (z, ż, u), (n, 2n + nu).
         multipliers: δλ for the same vectors, (nc, 2n + nu).
@@ -98,7 +98,7 @@ def input_forces(
         outputs: Outputs.
 
     Returns:
-        Forces at the nodes of each body on its mesh, (N, 3, nu) each; forces at frames and other
+        Forces at the nodes of each mesh body, (N, 3, nu) each; forces at frames and other
         bodies, (nv, nu); outputs, (ny, nu).
     """
     force, through = input_slopes(at, state, inputs, outputs)

@@ -1,4 +1,4 @@
-"""Operators of small vibrations of a mechanism with bodies on their whole mesh.
+"""Operators of small vibrations of a mechanism with mesh bodies.
 
 The state is at rest in axes that may rotate with a constant Ω. In these axes, the nodes have the
 additional forces 2 M Ω × ẏ + M Ω × (Ω × y).
@@ -45,7 +45,7 @@ _SYMMETRY = 1e-9  # antisymmetric part of the stiffness that counts as round-off
 
 
 class _Part:
-    """A body on its mesh: matrices at the state.
+    """A mesh body: matrices at the state.
 
     Args:
         body: The body.
@@ -152,14 +152,14 @@ class SmallVibrations:
 
     Attributes:
         comm: Communicator of the meshes.
-        names: Names of the bodies on their mesh.
+        names: Names of the mesh bodies.
         shift: b, 1/s².
         spin: Ω, shape (3,), rad/s.
         state: The state in balance, within the context.
         is_damped: Whether there is damping, a spin, or a stiffness that is not symmetric.
 
     Raises:
-        InputError: The mechanism has no body on its mesh, or does not rotate steadily as a whole.
+        InputError: The mechanism has no mesh body, or does not rotate steadily as a whole.
         SteadyError: The forces are not in balance.
     """
 
@@ -171,7 +171,7 @@ class SmallVibrations:
         self._parts = [_Part(*part) for part in bodies]
         if not self._parts:
             raise InputError(
-                "the mechanism has no body on its mesh; use mbd.linearize",
+                "the mechanism has no mesh body; use mbd.linearize",
                 argument="system",
                 value=system,
             )
@@ -306,7 +306,7 @@ class SmallVibrations:
         """Return the body with most of the kinetic energy of each motion.
 
         Args:
-            nodal: Complex motions of the nodes of each body on its mesh, (N, 3, k) each.
+            nodal: Complex motions of the nodes of each mesh body, (N, 3, k) each.
             s: Complex increments, shape (nv, k).
         """
         energies = np.zeros((len(self._system.bodies), s.shape[1]))
