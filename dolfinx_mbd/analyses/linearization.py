@@ -90,8 +90,8 @@ def linearize(
             outputs change along the motion.
         InputError: The state belongs to another system, the constraints fix every coordinate, an
             input or output is invalid, or the bodies move and a joint restricts velocities but not
-            positions, such as `rolling_ball`; or a body is on its mesh and its motion, `axes` or
-            `num_modes` are not possible.
+            positions, such as `rolling_ball`; or the mechanism has a mesh body, and the motion,
+            `axes` or `num_modes` are not possible.
 
     Example:
         >>> state = mbd.equilibrium(pendulum)
@@ -166,19 +166,22 @@ def linearize(
 
 
 def _note(inputs: Inputs) -> str:
-    """Return a text about inputs that replace functions."""
+    """Return a text about the inputs of loads whose values are functions of the user."""
     if not inputs.functions:
         return ""
     names = ", ".join(map(repr, inputs.functions))
-    return f". The inputs {names} replace functions and are 0; use numbers in place of functions"
+    return (
+        f". The loads of the inputs {names} are functions; the linearization replaces each by the "
+        "number 0. Give these loads numbers instead"
+    )
 
 
 def _check_mesh_body(body: Any, axes: Any) -> None:
     """Raise an InputError for axes that a mesh body does not permit."""
     if not isinstance(axes, str) or choice("axes", axes, ("auto", "body", "global")) == "global":
         raise InputError(
-            f"body {body.name!r} is on its whole mesh; its linearization has axes='body' only: the "
-            "mechanism rotates as a whole or is at rest. Reduce the body and use FlexibleBody",
+            f"the linearization of mesh body {body.name!r} has axes='body' only: the mechanism "
+            "rotates as a whole or is at rest. For other axes, reduce the body and use FlexibleBody",
             argument="axes",
             value=axes,
         )

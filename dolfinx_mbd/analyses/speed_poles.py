@@ -111,8 +111,8 @@ def poles_over_speed(
     Raises:
         EquilibriumError: There is no steady motion at a speed.
         SteadyError: The coefficients change along the steady motion.
-        InputError: An argument is invalid, fewer modes vibrate at the first speed, or a body is on
-            its mesh and `spin` is missing or the mesh changes.
+        InputError: An argument is invalid, fewer modes vibrate at the first speed, or the mechanism
+            has a mesh body and `spin` is missing or the mesh changes.
 
     Warns:
         AccuracyWarning: A mode changes so much between two speeds that it may be another mode.
@@ -132,11 +132,11 @@ def poles_over_speed(
     count = integer("num_modes", num_modes, low=1)
     if spin is not None:
         function("spin", spin, "spin(speed)")
-    lines, before = _Lines(count), list[LinearizedSystem]()
+    lines, systems = _Lines(count), list[LinearizedSystem]()
     for speed in map(float, omegas):
-        before.append(_linearized(build, speed, spin, count + _EXTRA))
-        lines.add(before[-1], speed)
-    return SpeedPoles(omegas, np.array(lines.poles), np.array(lines.similarity), tuple(before))
+        systems.append(_linearized(build, speed, spin, count + _EXTRA))
+        lines.add(systems[-1], speed)
+    return SpeedPoles(omegas, np.array(lines.poles), np.array(lines.similarity), tuple(systems))
 
 
 def _linearized(
@@ -145,13 +145,16 @@ def _linearized(
     spin: Callable[[float], ArrayLike] | None,
     count: int,
 ) -> LinearizedSystem:
-    """Return the linearization about the steady motion at a speed; of meshes, some modes."""
+    """Return the linearization about the steady motion at a speed.
+
+    With mesh bodies, it has the `count` lowest modes.
+    """
     system = instance("build(speed)", build(speed), System)
     if spin is None:
         for body in _mesh_bodies(system):
             raise InputError(
-                f"body {body.name!r} is on its whole mesh: its poles are those in axes that rotate "
-                "with the mechanism; give spin=, or reduce the body and use FlexibleBody",
+                f"the poles of mesh body {body.name!r} are those in axes that rotate with the "
+                "mechanism; give spin=, or reduce the body and use FlexibleBody",
                 argument="spin",
                 value=spin,
             )

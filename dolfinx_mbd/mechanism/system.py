@@ -387,7 +387,7 @@ class System(HtmlView):
             )
 
     def check_reduced(self, task: str) -> None:
-        """Raise an error if a body is on its mesh; `task` is the analysis that cannot treat it."""
+        """Raise an error if there is a mesh body; `task` is the analysis that cannot treat it."""
         names = [repr(body.name) for body in self.bodies if hasattr(body, "rigid_body")]
         if names:
             raise InputError(

@@ -49,7 +49,7 @@ class InternalUnknowns:
     def step(
         self, eqs: Assembler, state: State, dt: float, derivatives: Sequence[float]
     ) -> Iterator[None]:
-        """Predict the unknowns; within the block, the bodies condense them.
+        """Predict the unknowns; within the block, the bodies eliminate them.
 
         Args:
             eqs: Assembler of the step.
@@ -64,7 +64,7 @@ class InternalUnknowns:
         try:
             for (part, q, _), values in zip(self._parts, memory, strict=True):
                 part.predict(state.q[q], values, self._parameters, dt, derivatives)
-                part.enter()
+                part.start_condensation()
             yield
         except StepError:
             raise
@@ -77,7 +77,7 @@ class InternalUnknowns:
             ) from error
         finally:
             for part, *_ in self._parts:
-                part.leave()
+                part.end_condensation()
         if text := self.inverted(eqs):
             raise StepError(f"the step to t = {t:.6g} s (dt = {dt:g} s) fails{text}", t)
 
@@ -110,15 +110,18 @@ class InternalUnknowns:
     # ---- statics --------------------------------------------------------------------------------
     @contextmanager
     def statics(self, q: Array) -> Iterator[None]:
-        """Start at rest at the coordinates q; within the block, the bodies condense statically."""
+        """Start at rest at the coordinates q, within the block without inertia forces.
+
+        Within the block, the bodies eliminate their free nodes in the equations of their frames.
+        """
         try:
             for part, qs, _ in self._parts:
                 part.start_at_rest(q[qs].copy())
-                part.enter()
+                part.start_condensation()
             yield
         finally:
             for part, *_ in self._parts:
-                part.leave()
+                part.end_condensation()
 
     def factorize(self, eqs: Assembler) -> None:
         """Compute the matrices of the bodies at the coordinates of an assembler."""

@@ -162,9 +162,9 @@ class MeshEquations(FrameCoordinates):
         """Raise an error outside of a time step, where the stiffness is not available."""
         if self._solver is None:
             raise InputError(
-                f"body {self.name!r} is on its whole mesh, which this analysis does not support: "
-                "use simulate or Simulator, linearize for natural frequencies, or reduce the body "
-                "and use FlexibleBody",
+                f"this analysis does not support mesh body {self.name!r}: use simulate or "
+                "Simulator, linearize for natural frequencies, or reduce the body and use "
+                "FlexibleBody",
                 argument="system",
                 value=self.name,
             )

@@ -64,7 +64,7 @@ class _Part:
         """Condense the free nodes at the coordinates of the assembler and a spin (3,)."""
         self.unknowns.start_at_rest(at.q[self.q].copy())
         self.spin = self.unknowns.spin = spin
-        self.unknowns.enter()
+        self.unknowns.start_condensation()
         self.unknowns.put(at.q[self.q], at.v[self.v], at.a[self.v])
         self.T = self.body.frame_matrices(self.body.frames_of(at.q[self.q]))
 
@@ -135,7 +135,7 @@ class _Part:
 
     def leave(self) -> None:
         """Free the matrices."""
-        self.unknowns.leave()
+        self.unknowns.end_condensation()
         self.unknowns.solver.destroy()
         if self._damping is not None:
             self._damping.destroy()

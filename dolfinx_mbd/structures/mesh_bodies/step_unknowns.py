@@ -48,12 +48,12 @@ class StepUnknowns:
         self.spin: Array = np.zeros(3)  # of a steady rotation in statics, rad/s
 
     # ---- calls of the stepper -------------------------------------------------------------------
-    def enter(self) -> None:
+    def start_condensation(self) -> None:
         """Let the body condense its free nodes with the matrix of the step."""
         object.__setattr__(self._body, "_solver", self)
 
-    def leave(self) -> None:
-        """End a step."""
+    def end_condensation(self) -> None:
+        """Let the body no longer condense its free nodes."""
         object.__setattr__(self._body, "_solver", None)
 
     def initial_memory(self, q: Array) -> Array:
