@@ -181,7 +181,7 @@ def _check_mesh_body(body: Any, axes: Any) -> None:
     if not isinstance(axes, str) or choice("axes", axes, ("auto", "body", "global")) == "global":
         raise InputError(
             f"the linearization of mesh body {body.name!r} has axes='body' only: the mechanism "
-            "rotates as a whole or is at rest. For other axes, reduce the body and use FlexibleBody",
+            "rotates as a whole or is at rest. For other axes, reduce the body (FlexibleBody)",
             argument="axes",
             value=axes,
         )

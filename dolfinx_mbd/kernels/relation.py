@@ -32,13 +32,13 @@ from dolfinx_mbd.kernels.small_vectors import (
     Array,
     Matrix3,
     Vector3,
-    add3,
     cross3,
     mm3,
     mv3,
     put3,
     put33,
     scaled3,
+    sum3,
     tmv3,
     transposed3,
     vector3,
@@ -58,12 +58,12 @@ def relative_motion(p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: A
     Q, d, R = _rows(Q1), np.empty(3), np.empty((3, 3))
     v, omega = np.empty(3), np.empty(3)
     w1, w2 = vector3(u1, 3), vector3(u2, 3)
-    between = tmv3(Q, add3(vector3(p2, 0), scaled3(-1.0, vector3(p1, 0))))
-    speed = tmv3(Q, add3(vector3(u2, 0), scaled3(-1.0, vector3(u1, 0))))
+    between = tmv3(Q, sum3(vector3(p2, 0), scaled3(-1.0, vector3(p1, 0))))
+    speed = tmv3(Q, sum3(vector3(u2, 0), scaled3(-1.0, vector3(u1, 0))))
     put3(d, 0, between)
     put33(R, 0, 0, mm3(transposed3(Q), _rows(Q2)))
-    put3(v, 0, add3(speed, cross3(between, tmv3(Q, w1))))
-    put3(omega, 0, tmv3(Q, add3(w2, scaled3(-1.0, w1))))
+    put3(v, 0, sum3(speed, cross3(between, tmv3(Q, w1))))
+    put3(omega, 0, tmv3(Q, sum3(w2, scaled3(-1.0, w1))))
     return d, R, v, omega
 
 
@@ -77,7 +77,7 @@ def pair_wrenches(Q1: Array, d: Array, f: Array) -> Array:
     force, moment = mv3(Q, vector3(f, 0)), mv3(Q, vector3(f, 3))
     lever = cross3(mv3(Q, vector3(d, 0)), force)
     put3(out, 0, scaled3(-1.0, force))
-    put3(out, 3, scaled3(-1.0, add3(moment, lever)))
+    put3(out, 3, scaled3(-1.0, sum3(moment, lever)))
     put3(out, 6, force)
     put3(out, 9, moment)
     out[12:] = f[6:]
@@ -228,7 +228,7 @@ def _force_and_moments(Q1: Array, d: Array, slope: Array) -> tuple[Vector3, Vect
     Q = _rows(Q1)
     force, moment = mv3(Q, vector3(slope, 0)), mv3(Q, vector3(slope, 3))
     lever = cross3(mv3(Q, vector3(d, 0)), force)
-    return force, moment, scaled3(-1.0, add3(moment, lever))
+    return force, moment, scaled3(-1.0, sum3(moment, lever))
 
 
 @kernel

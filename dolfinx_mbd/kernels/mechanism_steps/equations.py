@@ -65,7 +65,7 @@ from dolfinx_mbd.kernels.mechanism_steps.model import (
     Model,
 )
 from dolfinx_mbd.kernels.rotations import skew3
-from dolfinx_mbd.kernels.small_vectors import Array, add33, vector3
+from dolfinx_mbd.kernels.small_vectors import Array, add_scaled33, vector3
 
 
 @inner_kernel
@@ -93,7 +93,7 @@ def move(m: Model) -> None:
 
 @inner_kernel
 def first_number(m: Model, kind: int, k: int) -> int:
-    """Return the first place in `parameters` of the k-th OF_JOINT_LOAD, OF_FRAME_LOAD, OF_SPRING."""
+    """Return the first place in `parameters` of the k-th load of a kind such as OF_SPRING."""
     place = DRIVER_NUMBERS * m.drivers.shape[0]
     if kind == OF_JOINT_LOAD:
         return place + JOINT_NUMBERS * k
@@ -244,7 +244,7 @@ def _add_frame_loads(m: Model) -> None:
     for k in range(m.frame_loads.shape[0]):
         if m.frame_loads[k, IN_AXES] == 1:
             D, row = np.zeros((1, 12, 12)), 3 * m.frame_loads[k, IS_TORQUE]
-            add33(D[0], row, 3, 1.0, skew3(frame_load(m, k)))
+            add_scaled33(D[0], row, 3, 1.0, skew3(frame_load(m, k)))
             _add_pair(m, m.frame_loads[k, FRAME], m.frame_loads[k, FRAME], D, D, False)
 
 

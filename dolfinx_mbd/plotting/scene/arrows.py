@@ -39,9 +39,10 @@ def _arrows(name: str, group: str, frame: int, points: Array, wrenches: Array) -
 
 
 def joint_arrows(run: Solution, rows: Rows, *, drivers: bool = False) -> list[Arrow]:
-    """Return the forces and moments of joints, or of drivers as loads, on their second bodies.
+    """Return the forces and moments of joints on their second bodies.
 
-    The forces of rods are omitted: they act along the line between the points.
+    With `drivers`, return those of the drivers, in the group of the loads. The forces of rods are
+    omitted: they act along the line between the points.
     """
     system, arrows = run.system, []
     position, rotation = frame_histories(system, run.q[rows])
@@ -51,7 +52,7 @@ def joint_arrows(run: Solution, rows: Rows, *, drivers: bool = False) -> list[Ar
     for name, joint in pairs:
         if joint.mark != "rod":
             first, second = system.frame_index(joint.first), system.frame_index(joint.second)
-            history = run.joint(name)
+            history = run.joint(name)  # also of a driver, by its name
             local = np.stack([history.force[rows], history.moment[rows]], axis=1)
             wrenches = np.einsum("tij,tkj->tki", rotation[:, first], local).reshape(-1, 6)
             group = "loads" if drivers else "joint forces"
@@ -79,8 +80,8 @@ def load_arrows(run: Solution, rows: Rows) -> list[Arrow]:
             frames[k], points[i, k], wrenches[i, k] = frame, at.position[frame], wrench[-6:]
         for pattern, body, amplitude, pattern_rows in at.loads.pattern_forces(t):
             k, q = numbers[pattern.name], at.q[system.q_slices[body]]
-            push = amplitude * pattern_rows
-            force, moment = push[FORCE], rotation_matrices(q[QUATERNION]) @ push[MOMENT]
+            wrench = amplitude * pattern_rows
+            force, moment = wrench[FORCE], rotation_matrices(q[QUATERNION]) @ wrench[MOMENT]
             arm = np.cross(force, moment) / max(float(force @ force), 1e-300)
             points[i, k], wrenches[i, k, :3] = q[:3] + arm, force
     return [

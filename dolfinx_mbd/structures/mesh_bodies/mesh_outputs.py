@@ -46,13 +46,15 @@ _CONSTANT = 1e-6  # largest change, relative to the largest coefficient
 
 @dataclass(frozen=True, eq=False)
 class ModalMotions:
-    """Motions of a basis V with n columns, and how they move.
+    """Small motions V z of a mechanism in the n coordinates z of a basis V.
+
+    N is the number of nodes of a mesh body, nu that of the inputs u, nc that of the constraints.
 
     Attributes:
-        nodal: Motions of the nodes of each mesh body, (N, 3, n) each.
-        increments: Increments s of the frames and other bodies, (nv, n).
+        nodal: Displacements of the nodes of each mesh body for unit vectors of z, (N, 3, n) each.
+        increments: Increments s of the frames and other bodies for the same vectors, (nv, n).
         accelerations: z̈ for unit vectors of (z, ż, u), (n, 2n + nu).
-        multipliers: δλ for the same vectors, (nc, 2n + nu).
+        multipliers: Changes δλ of the multipliers for unit vectors of (z, ż, u), (nc, 2n + nu).
     """
 
     nodal: list[Array]
@@ -68,7 +70,7 @@ class ModalMotions:
         matrices: Any,
         load: Array,
     ) -> ModalMotions:
-        """Return the motions of a basis within the context of `small`.
+        """Return the motions in a basis V; `small` must condense the free nodes.
 
         Args:
             small: Operators.
@@ -126,18 +128,19 @@ def mesh_state_space(
     inputs: Inputs,
     outputs: Outputs,
 ) -> StateSpace:
-    """Return A, B, C and D (collective).
+    """Return the matrices A, B, C and D of the states (z, ż), inputs and outputs (collective).
 
     Args:
         system: The mechanism, `inputs.system`.
         state: Balanced state of `SmallVibrations`.
         spin: Angular velocity of a steady rotation, shape (3,), rad/s.
-        motions: Motions of the basis.
+        motions: Small motions in the coordinates z of the basis.
         inputs: Inputs.
         outputs: Outputs.
 
     Raises:
-        SteadyError: The effects of inputs or outputs change while the mechanism rotates.
+        SteadyError: Forces per input, or derivatives of outputs, change while the mechanism
+            rotates.
     """
     count = len(motions.accelerations)
     first = _slopes(system, state, spin, motions, inputs, outputs)
@@ -160,7 +163,11 @@ def mesh_state_space(
 def _slopes(
     system: System, state: State, spin: Array, motions: ModalMotions, inputs: Inputs, outputs: Any
 ) -> tuple[Array, Array]:
-    """Return VᵀF (n, nu) and the derivatives of the outputs (ny, 2n + nu)."""
+    """Return the forces VᵀF on the coordinates z for unit inputs, and the derivatives of outputs.
+
+    F are the forces of `input_forces`. The shapes are (n, nu) and (ny, 2n + nu); the columns of the
+    derivatives belong to z, ż and u.
+    """
     at = Assembler(system)
     at.put(state)
     nodal, force, through = input_forces(at, state, inputs, outputs)
