@@ -194,7 +194,7 @@ def identify_loads(
     if omega is not None:
         w = array("omega", omega, (len(t), 3))
         spins = np.stack([w[:, i] * w[:, j] for i, j in SPINS], axis=1)
-    t, _ = equally_spaced(t, y, False)
+    t, _ = equally_spaced(t, y, resample=False)
     model = LoadResponse(body, sensors, inputs * scales, 1 / deviations)
     if regularization is not None:
         number("regularization", regularization, low=1e-12, high=1.0)

@@ -119,12 +119,12 @@ def _friction(w: Vector3, law: Array) -> tuple[float, float]:
 
 @inner_kernel
 def contact_law(motion: Motion, points: Array, surfaces: Array, law: Array) -> tuple[Array, Array]:
-    """Return force and moment on the second frame (6,), and gap, gap rate and normal force (P, 3).
+    """Return the wrench on the second frame (6,), and gaps, gap rates, normal forces (points, 3).
 
     Args:
         motion: Relative motion, see `relation`.
-        points: Points ã of the second body in the axes of its frame, shape (P, 3).
-        surfaces: Their surfaces, shape (P, 7), with the columns `CODE` to `RADIUS`.
+        points: Points ã of the second body in the axes of its frame, shape (points, 3).
+        surfaces: Their surfaces, shape (points, 7), with the columns `CODE` to `RADIUS`.
         law: Constants `STIFFNESS` to `SLIDING_SPEED`, shape (5,).
     """
     total, states, spin = np.zeros(6), np.zeros((len(points), 3)), vector3(motion[3], 0)
@@ -214,7 +214,7 @@ def contact_wrenches(
     surfaces: Array,
     law: Array,
 ) -> tuple[Array, Array]:
-    """Return the wrenches on both frames in global components (12,), and the states (P, 3)."""
+    """Return the wrenches on both frames in global components (12,), and the states (points, 3)."""
     motion = relative_motion(p1, Q1, u1, p2, Q2, u2)
     f, states = contact_law(motion, points, surfaces, law)
     return pair_wrenches(Q1, motion[0], f), states

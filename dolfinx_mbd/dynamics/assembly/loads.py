@@ -242,7 +242,7 @@ class Loads:
         return [name for name, states in self._contacts() for _ in states]
 
     def contact_states(self) -> Array:
-        """Return gap, gap rate and normal force of all contact points and end stops, (P, 3).
+        """Return gap, gap rate and normal force of all contact points and end stops, (points, 3).
 
         The rows are in the order of `contact_names`. The normal force of end stops is NaN. Call
         `update_velocities` first.
@@ -253,7 +253,7 @@ class Loads:
         return np.vstack(rows) if rows else np.zeros((0, 3))
 
     def contact_sizes(self) -> Array:
-        """Return the `size` of each contact point in the order of `contact_names`, (P,), m.
+        """Return the `size` of each contact point in the order of `contact_names`, (points,), m.
 
         Unknown sizes are replaced by the size of the mechanism; those of end stops are infinite.
         """

@@ -24,8 +24,8 @@ The arrays of a grid with n×(m+1) nodes are
     flow    (9, n, m+1)  conductances to (i+1, j) and (i, j+1), cell source, Σ k and Σ k q of the
                          links of a node to the edges of supplies, and the thicknesses around,
                          along and entrained and the shear of `rough_surfaces`
-    links   (T, 4)       nodes (i, j) and their neighbours across the edge of a supply; integers
-    ends    (T, 3)       distance of this edge from the node, relative to the interval; reduced
+    links   (links, 4)   nodes (i, j) and their neighbours across the edge of a supply; integers
+    ends    (links, 3)   distance of this edge from the node, relative to the interval; reduced
                          pressure of the supply; conductance k
     band    (N (2m+3),)  factors, row by row, each with zeros at its end
 

@@ -98,8 +98,8 @@ class Contact(ContactElement):
     law: ContactLaw
     surfaces: tuple[Surface, ...]
     shared: bool = False
-    _points: Array = field(init=False, repr=False)  # in the second frame, (P, 3), m
-    _surfaces: Array = field(init=False, repr=False)  # rows of `kernels.contacts`, (P, 7)
+    _points: Array = field(init=False, repr=False)  # in the second frame, (points, 3), m
+    _surfaces: Array = field(init=False, repr=False)  # rows of `kernels.contacts`, (points, 7)
     _law: Array = field(init=False, repr=False)  # constants of the contact law
 
     __repr__ = short_repr
@@ -138,7 +138,7 @@ class Contact(ContactElement):
         return min((radius for radius in radii if radius > 0.0), default=None)
 
     def states(self, pair: FramePair) -> Array:
-        """Return gap (m), gap rate (m/s) and normal force (N) of each point, shape (P, 3)."""
+        """Return gap (m), gap rate (m/s) and normal force (N) of each point, shape (points, 3)."""
         _, states = contact_wrenches(*pair, self._points, self._surfaces, self._law)
         return states
 
