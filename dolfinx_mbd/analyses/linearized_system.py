@@ -41,7 +41,7 @@ class LinearizedSystem:
         outputs: Names of the outputs.
         matrices: A, B, C, D of `state_space`, shapes (2m, 2m), (2m, nu), (ny, 2m) and (ny, nu).
         dominant: Name of the body with most of the kinetic energy of each mode, p names.
-        displacements: Displacements of the nodes of each mesh body by name, (N, 3, p), in
+        displacements: Displacements of the nodes of each mesh body by name, (nodes, 3, p), in
             global components; empty without such bodies.
 
     If loads have states, the last coordinates z are the integrals of these states. They are not

@@ -78,8 +78,8 @@ def spin_of(system: System, state: State, positions: Array, velocities: Array) -
     Args:
         system: The mechanism.
         state: The state.
-        positions: Positions of the nodes of all meshes, shape (N, 3), m.
-        velocities: Their velocities, shape (N, 3), m/s.
+        positions: Positions of the nodes of all meshes, shape (nodes, 3), m.
+        velocities: Their velocities, shape (nodes, 3), m/s.
 
     Raises:
         InputError: The state moves otherwise, or a body has no steady rotation.

@@ -245,10 +245,10 @@ def add_axis_forces(
     frames: NDArray[np.int64],
     wrenches: Array,
 ) -> None:
-    """Add forces along joint axes and torques about them, (L,), to the wrenches (frames, 6).
+    """Add forces along joint axes and torques about them, (loads,), to the wrenches (frames, 6).
 
-    `axes` (L, 2) contains joint and motion, 0 about and 1 along the axis, `frames` (L, 2) the
-    frames of the joint, and `gradients` (J, 2, 12) those of `axis_coordinates`.
+    `axes` (loads, 2) contains joint and motion, ABOUT or ALONG the axis, `frames` (loads, 2) the
+    frames of the joint, and `gradients` (joints, 2, 12) those of `axis_coordinates`.
     """
     for n in range(sizes.shape[0]):
         joint, motion, first, second = axes[n, 0], axes[n, 1], frames[n, 0], frames[n, 1]

@@ -209,7 +209,7 @@ def pair_tangents(Q1: Array, u1: Array, motion: Motion, f: Array, G: Array) -> t
 def relative_poses(
     position: Array, rotation: Array, first: NDArray[np.int64], second: NDArray[np.int64]
 ) -> tuple[Array, Array]:
-    """Return d (N, 3) and R (N, 3, 3) of N pairs of frames."""
+    """Return d (pairs, 3) and R (pairs, 3, 3) of pairs of frames."""
     N = first.shape[0]
     d, R = np.zeros((N, 3)), np.zeros((N, 3, 3))
     for n in range(N):
@@ -287,7 +287,7 @@ def apply_constraints(
 ) -> None:
     """Subtract the gradients of constraints times their multipliers from the wrenches (frames, 6).
 
-    `frames` (N, 2) are the frames of the pairs, `rows` (n,) the indices of the constraints in
+    `frames` (pairs, 2) are the frames of the pairs, `rows` (n,) the indices of the constraints in
     `lam` (nc,); see `constraint_gradients` for the other arguments.
     """
     for n in range(rows.shape[0]):
@@ -303,7 +303,7 @@ def apply_constraints(
 
 @kernel
 def distance_rows(lengths: Array, d: Array) -> tuple[Array, Array]:
-    """Return |d| − L (N, 1) and its derivatives (N, 1, 6) for displacements d (N, 3)."""
+    """Return |d| − L (pairs, 1) and its derivatives (pairs, 1, 6) for displacements d (·, 3)."""
     values, slopes = np.zeros((d.shape[0], 1)), np.zeros((d.shape[0], 1, 6))
     for n in range(d.shape[0]):
         size = math.sqrt(d[n, 0] * d[n, 0] + d[n, 1] * d[n, 1] + d[n, 2] * d[n, 2])

@@ -13,7 +13,8 @@ depend on it. The smallest rotation is not defined at t = −t₀. If t is close
 from −t₀, and the reference axes are first rotated by half a turn about x. The x and y axes jump at
 this change.
 
-Arrays of F frames are P and S (F, 3, n), r₀ and p₀ (F, 3) and the reference axes (F, 3, 3).
+Arrays of the frames are P and S (frames, 3, n), r₀ and p₀ (frames, 3) and the reference axes
+(frames, 3, 3).
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def poses(
     position: Array,
     rotation: Array,
 ) -> None:
-    """Compute positions (F, 3) and orientations (F, 3, 3) of the frames."""
+    """Compute positions (frames, 3) and orientations (frames, 3, 3) of the frames."""
     for k in range(P.shape[0]):
         put3(position[k], 0, sum3(vector3(P[k] @ z, 0), vector3(r0[k], 0)))
         t, _, reference, sign = _tangent(S, p0, axes, z, k)
@@ -126,7 +127,7 @@ def poses(
 
 @kernel
 def jacobians(P: Array, S: Array, p0: Array, axes: Array, z: Array) -> Array:
-    """Return the derivatives (F, 6, n) of `velocities` with respect to ż."""
+    """Return the derivatives (frames, 6, n) of `velocities` with respect to ż."""
     J = np.zeros((P.shape[0], 6, P.shape[2]))
     for k in range(P.shape[0]):
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
@@ -148,7 +149,7 @@ def apply_wrenches(
     rows: Array,
     scale: Array,
 ) -> None:
-    """Subtract Jᵀw of the wrenches (F, 6) from the residual (n,); add magnitudes to the scale."""
+    """Subtract Jᵀw of the wrenches (frames, 6) from the residual; add sizes to the scale."""
     for k in range(P.shape[0]):
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
         force = vector3(wrenches[k], 0)
@@ -163,7 +164,7 @@ def apply_wrenches(
 def velocities(
     P: Array, S: Array, p0: Array, axes: Array, z: Array, rate: Array, out: Array
 ) -> None:
-    """Compute velocities and angular velocities (F, 6) of the frames in global components."""
+    """Compute velocities and angular velocities (frames, 6) of the frames in global components."""
     for k in range(P.shape[0]):
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
         put3(out[k], 0, vector3(P[k] @ rate, 0))
@@ -172,7 +173,7 @@ def velocities(
 
 @kernel
 def velocity_tangents(P: Array, S: Array, p0: Array, axes: Array, z: Array, rate: Array) -> Array:
-    """Return the derivatives (F, 6, n) of `velocities` with respect to z for constant ż."""
+    """Return the derivatives (frames, 6, n) of `velocities` with respect to z for constant ż."""
     D = np.zeros((P.shape[0], 6, P.shape[2]))
     for k in range(P.shape[0]):
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
@@ -184,7 +185,7 @@ def velocity_tangents(P: Array, S: Array, p0: Array, axes: Array, z: Array, rate
 
 @kernel
 def bias(P: Array, S: Array, p0: Array, axes: Array, z: Array, rate: Array) -> Array:
-    """Return the accelerations (F, 6) of the frames for z̈ = 0."""
+    """Return the accelerations (frames, 6) of the frames for z̈ = 0."""
     out = np.zeros((P.shape[0], 6))
     for k in range(P.shape[0]):
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
@@ -195,7 +196,7 @@ def bias(P: Array, S: Array, p0: Array, axes: Array, z: Array, rate: Array) -> A
 
 @kernel
 def wrench_tangent(P: Array, S: Array, p0: Array, axes: Array, z: Array, wrenches: Array) -> Array:
-    """Return the derivative (n, n) of Σ Jᵀw with respect to z for constant wrenches (F, 6)."""
+    """Return the derivative (n, n) of Σ Jᵀw with respect to z for constant wrenches (frames, 6)."""
     n = P.shape[2]
     out = np.zeros((n, n))
     for k in range(S.shape[0]):

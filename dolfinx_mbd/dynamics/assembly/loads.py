@@ -183,7 +183,7 @@ class Loads:
         return film, self._pairs.arguments(film, *ends)
 
     def film_gaps(self) -> Array:
-        """Return smallest gap and clearance of all oil films at the current poses, (F, 2), m."""
+        """Return smallest gaps and clearances of the oil films at present, (films, 2), m."""
         return self._pairs.film_gaps()
 
     @property
@@ -192,7 +192,7 @@ class Loads:
         return self._pairs.has_content
 
     def begin_step(self, content: Array, dt: float) -> None:
-        """Set the contents of all films (N,) before a step of length `dt` (s)."""
+        """Set the contents of all films (nodes,) before a step of length `dt` (s)."""
         self._pairs.begin_step(content, dt)
 
     def content_memory(self, before: Array, dt: float) -> dict[str, Array]:

@@ -32,7 +32,7 @@ from dolfinx_mbd.kernels.small_vectors import Array
 
 @inner_kernel
 def _substitute_transposed(size: Integers, band: Array, X: Array) -> None:
-    """Solve with the transposed matrix for the right-hand sides X (N, k) in place."""
+    """Solve with the transposed matrix for the right-hand sides X (unknowns, k) in place."""
     count, width = size[UNKNOWNS], size[BANDWIDTH]
     for r in range(count):
         row, source = band[r], X[r]

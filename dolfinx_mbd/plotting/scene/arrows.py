@@ -18,7 +18,7 @@ Rows = NDArray[np.int64]
 
 
 def frame_poses(system: System, q: Array) -> tuple[Array, Array]:
-    """Return positions (F, 3) and rotation matrices (F, 3, 3) of all frames for coordinates q."""
+    """Return positions (frames, 3) and rotation matrices (frames, 3, 3) of all frames."""
     position, rotation = np.zeros((system.num_frames, 3)), np.zeros((system.num_frames, 3, 3))
     for body, qs, fs in zip(system.bodies, system.q_slices, system.frame_slices, strict=True):
         body.poses(q[qs], position[fs], rotation[fs])
@@ -26,7 +26,7 @@ def frame_poses(system: System, q: Array) -> tuple[Array, Array]:
 
 
 def frame_histories(system: System, q: Array | DistributedRows) -> tuple[Array, Array]:
-    """Return positions (nt, F, 3) and rotations (nt, F, 3, 3) of all frames."""
+    """Return positions (nt, frames, 3) and rotations (nt, frames, 3, 3) of all frames."""
     poses = [frame_poses(system, local_row(q, k)) for k in range(len(q))]
     return np.array([p for p, _ in poses]), np.array([A for _, A in poses])
 

@@ -48,10 +48,10 @@ _CONSTANT = 1e-6  # largest change, relative to the largest coefficient
 class ModalMotions:
     """Small motions V z of a mechanism in the n coordinates z of a basis V.
 
-    N is the number of nodes of a mesh body, nu that of the inputs u, nc that of the constraints.
+    nu is the number of the inputs u, and nc that of the constraints.
 
     Attributes:
-        nodal: Displacements of the nodes of each mesh body for unit vectors of z, (N, 3, n) each.
+        nodal: Displacements of each mesh body for unit vectors of z, (nodes, 3, n) each.
         increments: Increments s of the frames and other bodies for the same vectors, (nv, n).
         accelerations: z̈ for unit vectors of (z, ż, u), (n, 2n + nu).
         multipliers: Changes δλ of the multipliers for unit vectors of (z, ż, u), (nc, 2n + nu).
@@ -100,7 +100,7 @@ def input_forces(
         outputs: Outputs.
 
     Returns:
-        Forces at the nodes of each mesh body, (N, 3, nu) each; forces at frames and other
+        Forces at the nodes of each mesh body, (nodes, 3, nu) each; forces at frames and other
         bodies, (nv, nu); outputs, (ny, nu).
     """
     force, through = input_slopes(at, state, inputs, outputs)

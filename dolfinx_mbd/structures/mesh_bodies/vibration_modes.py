@@ -73,7 +73,7 @@ class VibrationModes:
         state: The equilibrium.
         poles: Exponents λ of x ∝ e^{λt} with Im λ ≥ 0, by increasing |λ|, shape (p,), 1/s.
         increments: Increments of the frames and the other bodies for each mode, (nv, p).
-        displacements: Displacements of the nodes of each mesh body by name, (N, 3, p), in
+        displacements: Displacements of the nodes of each mesh body by name, (nodes, 3, p), in
             global components. The largest displacement of a node of all bodies, or without
             displacements the largest increment, is 1.
 
@@ -260,7 +260,7 @@ def _lowest(small: SmallVibrations, num_modes: int) -> tuple[Complex, Complex, _
 
 
 def _shapes(small: SmallVibrations, vectors: Complex, X: Array) -> tuple[list[Complex], Complex]:
-    """Return the motions of the nodes of each body (N, 3, p), and the increments (nv, p).
+    """Return the motions of the nodes of each body (nodes, 3, p), and the increments (nv, p).
 
     The largest displacement of a node, or without displacements the largest increment, is 1.
     """
