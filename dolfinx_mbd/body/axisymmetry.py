@@ -1,4 +1,4 @@
-"""Bodies of revolution: how a rotation about their axis acts on the n elastic coordinates.
+"""Bodies of revolution: how a rotation about their axis acts on the elastic coordinates.
 
 If a body is rotated by the angle θ about its axis n, its displacement ψ_k(x) becomes R ψ_k(Rᵀx).
 If the body is round and its modes are complete pairs, this is a displacement of the body as well:
@@ -41,13 +41,13 @@ _ANGLES = 4  # angles of an average, beyond twice the largest circumferential wa
 def rotation_generator(
     body: ReducedBody, axis: Array, tolerance: float, *, damping: Array | None = None
 ) -> Array:
-    """Return the generator G (n, n) of rotations about an axis through the origin of the body.
+    """Return the generator G (modes, modes) of rotations about an axis through the origin.
 
     Args:
         body: The body.
         axis: Unit vector along the axis in body components, shape (3,).
         tolerance: Largest deviation from a body of revolution.
-        damping: Damping matrix, shape (n, n); by default that of the body.
+        damping: Damping matrix, shape (modes, modes); by default that of the body.
 
     Raises:
         InputError: The body is not round; the message names the deviation.
@@ -160,7 +160,7 @@ def _conditions(
 
 
 def _modal_moments(body: ReducedBody, basis: Array) -> Array:
-    """Return the second moments of the modes, shape (n, n, 3, 3)."""
+    """Return the second moments of the modes, shape (modes, modes, 3, 3)."""
     H = np.tensordot(basis, body.second_moments[1:, 1:], axes=(0, 0))
     return np.asarray(np.moveaxis(np.tensordot(basis, H, axes=(0, 1)), 0, 1))
 

@@ -65,7 +65,7 @@ class FullMatrices:
             degrees of freedom ordered by nodes and then x, y, z.
         mass: M, kg, of the same shape.
         nodes: Positions of the nodes, m, shape (nodes, 3).
-        labels: Numbers of the nodes in the other program, shape (nodes,); by default 0 ... N-1.
+        labels: Numbers of the nodes in the other program, shape (nodes,); by default 0, 1, 2 ...
         damping: Damping matrix of the same shape, N s/m; by default no damping.
         triangles: Triangles of the surface as zero-based rows of `nodes`, shape (nt, 3); by
             default the body has no surface for pictures.

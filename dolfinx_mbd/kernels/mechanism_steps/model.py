@@ -90,7 +90,7 @@ class Model(NamedTuple):
     data: Array
     gravity: Array
     axes_signs: Array
-    misfit: Array
+    misfit: Array  # (nc,), violations at the start of redundant constraints, which remain
     lengths: Array
     signs: Array
     numbers: Array
@@ -116,7 +116,7 @@ class Model(NamedTuple):
     v: Array
     a: Array
     lam: Array
-    angles: Array
+    angles: Array  # (J,), rotations of the joints from which full turns are counted
     rows: Array
     scale: Array
     values: Array
@@ -124,8 +124,8 @@ class Model(NamedTuple):
     rotation: Array
     velocities: Array
     wrenches: Array
-    turns: Array
-    offsets: Array
+    turns: Array  # (E,), rotations that drivers prescribe, otherwise 0
+    offsets: Array  # (nc,), displacements that drivers prescribe, plus `misfit`
     spread: Array  # multipliers by joint or driver and motion, (E, 6)
     jacobians: Array
     tangents: Array

@@ -83,6 +83,7 @@ class MassConservingGrid(ReynoldsGrid):
         return facts
 
     def _find_pressure(self, h: Array, rate: Array, speed: float) -> int:
+        """Solve for pressure and content; return the number of iterations, or −1."""
         iterations: int = mass_conserving_solve(
             h, rate, speed, self.values, self._fixed, self._free, self._number, self._size,
             self._q, self.fraction, self._face, self._squeeze, self._hold, self._old, self._dt,

@@ -35,6 +35,7 @@ OIL = ("content_before", "content_step")
 
 # Arrays in `State.memory`; its other entry, `earlier`, has accelerations and multipliers (a, λ) of
 # up to two states before: the last one, and the one before it
+_EARLIER_STATES = 2
 _MEMORY = ("algorithmic", "velocity", "nodes", *CONTENT_MEMORY)
 
 
@@ -128,7 +129,8 @@ def state_from(prefix: str, arrays: Mapping[str, Any]) -> State:
     """Return the state from the arrays of `state_arrays`."""
     names = {key: f"{prefix}_memory_{key}" for key in _MEMORY}
     memory: dict[str, Any] = {k: arrays[name] for k, name in names.items() if name in arrays}
-    pairs = [[f"{prefix}_earlier_{k}_{key}" for key in ("a", "lam")] for k in range(2)]
+    indices = range(_EARLIER_STATES)
+    pairs = [[f"{prefix}_earlier_{k}_{key}" for key in ("a", "lam")] for k in indices]
     earlier = [(arrays[a], arrays[lam]) for a, lam in pairs if a in arrays]
     if earlier:
         memory["earlier"] = tuple(earlier)
