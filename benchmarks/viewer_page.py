@@ -117,7 +117,7 @@ def crank(rod: Any) -> mbd.System:
 
 
 def simulated(kind: str, nodes: int, frames: int) -> Any:
-    """Return a run with a reduced body or a body on its mesh."""
+    """Return a run with a reduced body or a mesh body."""
     model, interfaces = fine_rod(nodes) if kind == "rod" else plate(nodes)
     options: dict[str, Any] = {"position": (RADIUS, 0, 0)}
     if kind == "mesh":

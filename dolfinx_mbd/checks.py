@@ -205,7 +205,7 @@ def integer(argument: str, value: Any, *, low: int | None = None, high: int | No
     """Return a whole number as an `int`; floats and `bool`s are rejected."""
     import numpy as np
 
-    expected = _describe("whole number", False, low, high, "")
+    expected = _describe("whole number", positive=False, low=low, high=high, unit="")
     if isinstance(value, (bool, np.bool_)) or hasattr(value, "__len__"):
         reject(argument, value, expected, InputTypeError)
     try:

@@ -31,7 +31,7 @@ PARTS = {
     "structures.rotating": "Rotating bodies",
     "structures.beams": "Beams",
     "structures.cables": "Cables",
-    "structures.mesh_bodies": "Bodies on their whole mesh",
+    "structures.mesh_bodies": "Mesh bodies",
     "design": "Derivatives of a simulation",
     "design.sensitivity": "Derivatives of a body",
     "design.identification": "Parameters from measurements",

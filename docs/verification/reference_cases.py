@@ -360,11 +360,11 @@ def derivatives() -> Iterator[Row]:
     yield from rows("Taylor's theorem", 0.1, values, exact, absolute=True)
 
 
-# ---- Bodies on their whole mesh
+# ---- Mesh bodies
 
 
 def mesh_bodies_at_rest() -> Iterator[Row]:
-    """Equilibria of bodies on their mesh with large rotations and strains."""
+    """Equilibria of mesh bodies with large rotations and strains."""
     for load, exact in ((1, (0.301720774, 0.056433236)), (10, (0.810609025, 0.554995598))):
         names = [f"W2, elastica, PL²/EI = {load}: {name}" for name in ("w/L", "u/L")]
         values = test_mesh_bodies.elastica(load)[0]
@@ -388,7 +388,7 @@ def mesh_bodies_at_rest() -> Iterator[Row]:
 
 
 def mesh_bodies_in_motion() -> Iterator[Row]:
-    """Motion of bodies on their mesh: cranks, pendulum, tumbling L, column, spinning ring."""
+    """Motion of mesh bodies: cranks, pendulum, tumbling L, column, spinning ring."""
     w = test_mesh_bodies.deflection(*test_mesh_bodies.crank_run())
     exact = {"W1, slider-crank: greatest deflection, m": 1.6371e-3, "least": -1.8659e-3}
     yield from rows("geometrically exact beam", 0.01, [w.max(), w.min()], exact)

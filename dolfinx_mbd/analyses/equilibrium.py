@@ -97,7 +97,7 @@ def equilibrium(
             counted from these rotations.
         tolerance: Largest unbalanced force, relative to the largest force, moment or elastic force
             on the same body.
-        max_iterations: Maximum number of steps. Mechanisms with bodies on their mesh have steps of
+        max_iterations: Maximum number of steps. Mechanisms with mesh bodies have steps of
             the load and of the squared spin instead.
 
     Returns:
@@ -134,7 +134,7 @@ def equilibrium(
             reject("spin", spin, "None with axes='global', where the bodies have their own spins")
         return _rotor_equilibrium(at, t, tolerance, max_iterations)
     state = _search(at, t, omega, tolerance, max_iterations)
-    if omega.any() and system.with_rigid_bodies is system:  # no bodies on their mesh
+    if omega.any() and system.with_rigid_bodies is system:  # no mesh bodies
         check_steady(at, t, Axes.common(system, omega))
     check_deformation(system, [state])
     return state
@@ -182,7 +182,7 @@ def _search(
 ) -> State:
     """Return the equilibrium that is reached from the point of evaluation."""
     system = at.system
-    if system.with_rigid_bodies is not system:  # bodies on their mesh
+    if system.with_rigid_bodies is not system:  # mesh bodies
         state = mesh_equilibrium(at, t, omega, tolerance)
         _check_spin(at, t, omega)
         return state

@@ -116,7 +116,7 @@ def harmonic_balance(
         PeriodicError: The iteration did not converge, or a motion is free.
         StepError: The simulation of the first period fails.
         InputError: An argument is invalid, a driver or load does not have the period, or the
-            mechanism has bodies on their mesh or constraints on velocities only.
+            mechanism has mesh bodies or constraints on velocities only.
 
     Warns:
         AccuracyWarning: The unbalanced forces between the instants exceed 2 % of the acting forces.

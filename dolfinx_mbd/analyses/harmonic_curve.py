@@ -192,7 +192,8 @@ class _Curve:
         self.points: list[HarmonicEquations] = []
         self.folds: list[int] = []
         self._unit = 1e-300  # largest motion so far
-        self._slope: Array = np.zeros(0)  # last derivative of the unbalanced forces, (N, nv)
+        # Last derivative of the unbalanced forces with respect to the parameter, (instants, nv)
+        self._slope: Array = np.zeros(0)
 
     def start(self, num_harmonics: int, start: Solution | None) -> None:
         """Find the first point."""
@@ -224,15 +225,22 @@ class _Curve:
         return point.at_parameter(system, self._period(p))
 
     def follow(self, step: float, longest: float, max_points: int) -> None:
-        """Add points until the parameter leaves the span."""
+        """Add points until the parameter leaves the span.
+
+        Args:
+            step: First distance between two points along the curve, in the units of the tangents:
+                the increments relative to the largest motion, the parameter relative to the span.
+            longest: Largest distance in these units.
+            max_points: Maximum number of points.
+        """
         p, point = self.parameters[-1], self.points[-1]
         begin, end = self.span
         tangent = self._tangent(p, point, Tangent(np.zeros_like(point.x), end - begin))
         while len(self.points) < max_points:
             new = self._correct(p, point, tangent, step)
-            turned = None if new is None else self._tangent(*new, tangent)
-            angle = np.pi if turned is None else self._angle(point, tangent, turned)
-            if new is None or turned is None or angle > _SHARPEST:
+            next_tangent = None if new is None else self._tangent(*new, tangent)
+            angle = np.pi if next_tangent is None else self._angle(point, tangent, next_tangent)
+            if new is None or next_tangent is None or angle > _SHARPEST:
                 step *= 0.5
                 if step < _SMALLEST:
                     raise PeriodicError(
@@ -243,7 +251,7 @@ class _Curve:
                 continue
             value, corrected = new
             outside = not min(self.span) <= value <= max(self.span)
-            if tangent.parameter * turned.parameter < 0:
+            if tangent.parameter * next_tangent.parameter < 0:
                 self._add_fold(p, point, tangent, step)
             if outside:
                 end = min(max(value, min(self.span)), max(self.span))
@@ -254,7 +262,7 @@ class _Curve:
                 self._add(end, last)
                 return
             self._add(*new)
-            (p, point), tangent = new, turned
+            (p, point), tangent = new, next_tangent
             if angle < _SMOOTH:
                 step = min(1.5 * step, longest)
         warn_of_early_end(p, self.span, max_points)
@@ -283,7 +291,11 @@ class _Curve:
             self._add(*best)
 
     def _derivative(self, p: float, point: HarmonicEquations) -> Array:
-        """Return the derivative of the projected unbalanced forces with respect to p, (N m,)."""
+        """Return the derivative of the projected unbalanced forces with respect to the parameter p.
+
+        Its shape is (instants · m,), where m is the number of increments that the constraints
+        permit.
+        """
         h = _DIFFERENCE * self.range
         inner = min(max(p, min(self.span) + h), max(self.span) - h)  # stay within the span
         after, before = (self._at(value, point).forces() for value in (inner + h, inner - h))

@@ -30,7 +30,7 @@ from dolfinx_mbd.errors import AccuracyWarning, warn
 __all__ = ["multipliers_of"]
 
 _FEWEST = 9  # instants of the first approximation
-_LARGEST = 2000  # largest matrix of the exponential
+_LARGEST = 2000  # largest number of rows of a matrix whose exponential is computed
 _CONVERGED = 1e-6  # difference of two approximations, relative to 1 or the largest multiplier
 _ACCURATE = 1e-3  # difference of two approximations that causes a warning
 

@@ -73,7 +73,7 @@ def linearize(
         inputs: Names of the inputs of the state space, as for `Simulator`. Drivers cannot be
             inputs.
         outputs: Outputs of the state space: names, or functions by name, as for `Simulator`.
-        num_modes: Number of poles with Im λ ≥ 0 of a mechanism with bodies on their mesh, which may
+        num_modes: Number of poles with Im λ ≥ 0 of a mechanism with mesh bodies, which may
             be strongly deformed; see `mbd.structures.vibration_modes`. Such mechanisms are at rest
             or rotate as a whole. With inputs, the last coordinates z are the static responses to
             them. Without such bodies, all poles are computed.
@@ -90,8 +90,8 @@ def linearize(
             outputs change along the motion.
         InputError: The state belongs to another system, the constraints fix every coordinate, an
             input or output is invalid, or the bodies move and a joint restricts velocities but not
-            positions, such as `rolling_ball`; or a body is on its mesh and its motion, `axes` or
-            `num_modes` are not possible.
+            positions, such as `rolling_ball`; or the mechanism has a mesh body, and the motion,
+            `axes` or `num_modes` are not possible.
 
     Example:
         >>> state = mbd.equilibrium(pendulum)
@@ -115,7 +115,7 @@ def linearize(
     check_inputs(checked)
     count = integer("num_modes", num_modes, low=1)
     for body in system.bodies:
-        if hasattr(body, "linearization"):  # a body on its mesh
+        if hasattr(body, "linearization"):  # a mesh body
             _check_mesh_body(body, axes)
             try:
                 return body.linearization(checked.system, state, count, *signals)  # type: ignore[no-any-return]
@@ -166,19 +166,22 @@ def linearize(
 
 
 def _note(inputs: Inputs) -> str:
-    """Return a text about inputs that replace functions."""
+    """Return a text about the inputs of loads whose values are functions of the user."""
     if not inputs.functions:
         return ""
     names = ", ".join(map(repr, inputs.functions))
-    return f". The inputs {names} replace functions and are 0; use numbers in place of functions"
+    return (
+        f". The loads of the inputs {names} are functions; the linearization replaces each by the "
+        "number 0. Give these loads numbers instead"
+    )
 
 
 def _check_mesh_body(body: Any, axes: Any) -> None:
-    """Raise an InputError for axes that a body on its mesh does not permit."""
+    """Raise an InputError for axes that a mesh body does not permit."""
     if not isinstance(axes, str) or choice("axes", axes, ("auto", "body", "global")) == "global":
         raise InputError(
-            f"body {body.name!r} is on its whole mesh; its linearization has axes='body' only: the "
-            "mechanism rotates as a whole or is at rest. Reduce the body and use FlexibleBody",
+            f"the linearization of mesh body {body.name!r} has axes='body' only: the mechanism "
+            "rotates as a whole or is at rest. For other axes, reduce the body (FlexibleBody)",
             argument="axes",
             value=axes,
         )

@@ -41,13 +41,13 @@ class LinearizedSystem:
         outputs: Names of the outputs.
         matrices: A, B, C, D of `state_space`, shapes (2m, 2m), (2m, nu), (ny, 2m) and (ny, nu).
         dominant: Name of the body with most of the kinetic energy of each mode, p names.
-        displacements: Displacements of the nodes of each body on its mesh by name, (N, 3, p), in
+        displacements: Displacements of the nodes of each mesh body by name, (nodes, 3, p), in
             global components; empty without such bodies.
 
     If loads have states, the last coordinates z are the integrals of these states. They are not
     part of the state space and have no poles.
 
-    With bodies on their mesh, z are the coordinates of the lowest natural modes, and `poles` are
+    With mesh bodies, z are the coordinates of the lowest natural modes, and `poles` are
     the lowest poles of the mechanism. `modes` then contains the increments of the frames of these
     bodies; the largest displacement of a node is 1.
 
@@ -129,7 +129,7 @@ class LinearizedSystem:
         """Effect of a small disturbance.
 
         The disturbance grows (unstable), persists or drifts because a pole is zero (neutral),
-        remains small (stable) or decays (asymptotically stable). With bodies on their mesh, this
+        remains small (stable) or decays (asymptotically stable). With mesh bodies, this
         concerns the computed poles.
         """
         if grows(self.poles):

@@ -30,7 +30,7 @@ class LinearSensor(NamedTuple):
     labels: tuple[str, ...]
     rows: Array  # factors of (a, η), shape (grids, 6 + n)
     spin: Array  # factors of the products ω_iω_j, shape (grids, 6)
-    moving: bool  # whether the factors of η apply to its second derivative
+    is_accelerometer: bool  # the factors of η apply to its second derivative
     values: Array  # measured, shape (nt, grids)
 
 
@@ -44,7 +44,9 @@ class LoadResponse:
         self.inputs = np.hstack([inputs, spin_loads(body)])
         self.rows = np.vstack([s.rows for s in sensors])
         self.spin = np.vstack([s.spin for s in sensors])
-        self.moving = np.concatenate([np.full(len(s.rows), s.moving) for s in sensors])
+        self.is_acceleration = np.concatenate(
+            [np.full(len(s.rows), s.is_accelerometer) for s in sensors]
+        )
         self.weights, self.count = weights, inputs.shape[1]
 
     def response(self, frequencies: Array) -> tuple[Any, Any]:
@@ -56,7 +58,7 @@ class LoadResponse:
         )
         rigid = np.broadcast_to(m.mass[:, RIGID], (len(w), *m.mass[:, RIGID].shape))
         state = np.linalg.solve(np.concatenate([rigid, elastic], axis=2), self.inputs + 0j)
-        factors = np.where(self.moving[:, None], -(w**2), 1.0)
+        factors = np.where(self.is_acceleration[:, None], -(w**2), 1.0)
         signals = self.rows[:, RIGID] @ state[:, RIGID] + factors * (
             self.rows[:, ELASTIC] @ state[:, ELASTIC]
         )

@@ -61,7 +61,7 @@ OBSERVED = 0.9
 SMALL = 1e-3
 """Least default noise of a signal, relative to the noise of the largest signal of its kind."""
 
-FLOORS = (1e-8, 1e-3)
+LEAST_STRAIN, LEAST_ACCELERATION = 1e-8, 1e-3
 """Least default noise of a strain, and of an acceleration, m/s²."""
 
 
@@ -194,7 +194,7 @@ def identify_loads(
     if omega is not None:
         w = array("omega", omega, (len(t), 3))
         spins = np.stack([w[:, i] * w[:, j] for i, j in SPINS], axis=1)
-    t, _ = equally_spaced(t, y, False)
+    t, _ = equally_spaced(t, y, resample=False)
     model = LoadResponse(body, sensors, inputs * scales, 1 / deviations)
     if regularization is not None:
         number("regularization", regularization, low=1e-12, high=1.0)
@@ -272,10 +272,13 @@ def _deviations(
         else:
             if not size > 0:
                 reject("noise", noise, f"the noise of {name!r}, which is zero at all times")
-            kind = [
-                x for x, other in zip(sizes, sensors, strict=True) if other.moving == sensor.moving
+            sizes_of_kind = [
+                x
+                for x, other in zip(sizes, sensors, strict=True)
+                if other.is_accelerometer == sensor.is_accelerometer
             ]
-            least = max(SMALL * DEFAULT_NOISE * max(kind), FLOORS[sensor.moving])
+            floor = LEAST_ACCELERATION if sensor.is_accelerometer else LEAST_STRAIN
+            least = max(SMALL * DEFAULT_NOISE * max(sizes_of_kind), floor)
             value = max(DEFAULT_NOISE * size, least)
             if size < least:
                 _warn_of_small_signal(name, size, value)
@@ -292,21 +295,26 @@ def _warn_of_small_signal(name: str, size: float, value: float) -> None:
 
 
 def _loads(body: ReducedBody, loads: Any) -> tuple[tuple[str, ...], Array, Array]:
-    """Return names, inputs (6 + n, loads) and scales (loads,) of the unknown loads."""
+    """Return names, inputs (6 + n, loads) and scales (loads,) of the unknown loads.
+
+    The columns of the inputs are the work of unit loads on rigid motion and modes. A load is its
+    scale times a scaled load; all scaled loads are of the order of a force in N: the scale is 1 for
+    forces, the size of the body for moments, and 1/N for the amplitudes of distributed loads.
+    """
     points: Any = (
         [interface.point for interface in body.interfaces]
         if body.skin is None
         else body.skin.points
     )
     size = float(np.linalg.norm(np.ptp(points, axis=0))) or 1.0
-    columns: dict[str, tuple[Array, float]] = {}
+    known: dict[str, tuple[Array, float]] = {}  # work and scale by name
     for interface in body.interfaces:
-        for force, row in zip(FORCES, interface_map(body, interface.name), strict=True):
-            columns[f"{interface.name} {force}"] = row, 1.0 if force.startswith("f") else size
+        for force, work in zip(FORCES, interface_map(body, interface.name), strict=True):
+            known[f"{interface.name} {force}"] = work, 1.0 if force.startswith("f") else size
     for p in body.loads:
         scale = max(float(np.linalg.norm(p.force)), float(np.linalg.norm(p.moment)) / size)
         work = np.concatenate([p.force, p.moment, p.modes])
-        columns[p.name] = work, 1 / scale if scale > 0 else 1.0
+        known[p.name] = work, 1 / scale if scale > 0 else 1.0
     groups = {
         interface.name: [f"{interface.name} {force}" for force in FORCES]
         for interface in body.interfaces
@@ -314,17 +322,25 @@ def _loads(body: ReducedBody, loads: Any) -> tuple[tuple[str, ...], Array, Array
     requested = list(groups) if loads is None else name_list("loads", loads)
     names: list[str] = []
     for name in requested:
-        if name not in groups and name not in columns:
-            unknown("load", name, [*groups, *columns], f"body {body.name!r} has")
+        if name not in groups and name not in known:
+            unknown("load", name, [*groups, *known], f"body {body.name!r} has")
         names += groups.get(name, [name])
     if not names or len(set(names)) < len(names):
         reject("loads", loads, "one or more different loads")
-    rows, units = zip(*(columns[name] for name in names), strict=True)
-    return tuple(names), np.stack(rows, axis=1), np.array(units)
+    columns, scales = zip(*(known[name] for name in names), strict=True)
+    return tuple(names), np.stack(columns, axis=1), np.array(scales)
 
 
 def _combinations(names: tuple[str, ...], right: Array, filters: Array) -> tuple[str, ...]:
-    """Return the combinations of loads with a filter factor below one half as texts."""
+    """Return the combinations of loads that the signals do not determine, as texts.
+
+    Args:
+        names: Names of the loads.
+        right: Right singular vectors of the response to the scaled loads, (rank, loads).
+        filters: Filter factors of these vectors, (rank,): the part of a combination that the
+            regularization retains. Below one half, the combination counts as not determined, and
+            so do the combinations normal to all these vectors.
+    """
     rank = len(filters)
     full = np.linalg.svd(right)[2] if rank < len(names) else right
     rows = [right[k] for k in range(rank) if filters[k] < 0.5] + list(full[rank:])

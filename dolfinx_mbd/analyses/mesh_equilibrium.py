@@ -1,4 +1,4 @@
-"""Equilibrium of mechanisms with bodies on their whole mesh, at rest or in steady rotation.
+"""Equilibrium of mechanisms with mesh bodies, at rest or in steady rotation.
 
 Newton's method with the tangents of the deformed bodies, whose free nodes are condensed to the
 frames. The unbalanced forces R₀ and the violations of the constraints at the start are removed in
@@ -62,7 +62,7 @@ def mesh_equilibrium(at: Assembler, t: float, spin: Array, tolerance: float) -> 
             The field `load` is the fraction of the load that was reached.
         InputError: A body has no steady rotation.
     """
-    at.system.check_no_states("the equilibrium of a body on its mesh")
+    at.system.check_no_states("the equilibrium of a mesh body")
     if spin.any():
         supports_rotation(at.system, spin)
     at.lam[:] = 0.0

@@ -1,7 +1,7 @@
-"""Steady rotation of mechanisms with bodies on their whole mesh about an axis through the origin.
+"""Steady rotation of mechanisms with mesh bodies about an axis through the origin.
 
 In a steady rotation Ω, every frame at p with the rotation R has the velocities (Ω × p, RᵀΩ) and the
-accelerations (Ω × (Ω × p), 0); the nodes of bodies on their mesh move likewise. For increments y
+accelerations (Ω × (Ω × p), 0); the nodes of mesh bodies move likewise. For increments y
 that are constant in the rotating axes,
 
     δv = 𝒲 y,   δa = 𝒟 y,   𝒲 = diag(Ω̃, ω̃, 0),   𝒟 = diag(Ω̃², 0, 0),   ω = RᵀΩ,
@@ -78,8 +78,8 @@ def spin_of(system: System, state: State, positions: Array, velocities: Array) -
     Args:
         system: The mechanism.
         state: The state.
-        positions: Positions of the nodes of all meshes, shape (N, 3), m.
-        velocities: Their velocities, shape (N, 3), m/s.
+        positions: Positions of the nodes of all meshes, shape (nodes, 3), m.
+        velocities: Their velocities, shape (nodes, 3), m/s.
 
     Raises:
         InputError: The state moves otherwise, or a body has no steady rotation.
@@ -96,7 +96,7 @@ def spin_of(system: System, state: State, positions: Array, velocities: Array) -
     error = max(np.abs(differences).max(), np.abs(state.v - at.v).max(initial=0.0))
     if error > _MOVING * size * np.abs(spin).max():
         raise InputError(
-            "modes of bodies on their mesh need a state at rest or in a steady rotation of the "
+            "modes of mesh bodies need a state at rest or in a steady rotation of the "
             "whole mechanism, from mbd.equilibrium; this state moves otherwise",
             argument="state",
             value=state,

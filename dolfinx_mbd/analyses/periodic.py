@@ -107,7 +107,7 @@ def periodic(
         PeriodicError: The iteration did not converge, or a motion is free: a multiplier is 1.
         StepError: A step of the first periods does not converge.
         InputError: An argument is invalid, a driver or load does not have the period, or the
-            mechanism has bodies on their mesh or constraints on velocities only.
+            mechanism has mesh bodies or constraints on velocities only.
 
     Example:
         >>> def motion(t):

@@ -77,7 +77,7 @@ class Rotors:
                 rotations = slice(part.start + 3, part.start + 6)
                 rotors.spins[rotations] = omega
                 rotors.rate[rotations, rotations] = np.cross(omega, np.eye(3)).T
-        for k, (_, rate) in axes.deform.items():
+        for k, (_, rate) in axes.mode_rotations.items():
             elastic = slice(system.v_slices[k].start + 6, system.v_slices[k].stop)
             rotors.rate[elastic, elastic] = rate
         if not rotors:
@@ -98,7 +98,7 @@ class Rotors:
                 argument="axes",
                 value="global",
             )
-        return replace(rotors, flexible=tuple(axes.deform))
+        return replace(rotors, flexible=tuple(axes.mode_rotations))
 
     def __bool__(self) -> bool:
         return bool(self.spins.any())

@@ -155,7 +155,7 @@ def waterfall(
     theta = array("angle", angle, (len(t),))
     if (np.diff(theta) <= 0).any():
         reject("angle", angle, "an angle that increases at each time (full turns included)")
-    t, x = equally_spaced(t, x.reshape(len(t), -1), False)
+    t, x = equally_spaced(t, x.reshape(len(t), -1), resample=False)
     revolutions = (theta - theta[0]) / (2 * np.pi)
     if axis == "frequency":
         position, rate = t - t[0], (len(t) - 1) / (t[-1] - t[0])

@@ -3,7 +3,7 @@
 An input is a number of a load or a driver. The name `motor` means the torque of the joint load, the
 amplitude of the distributed load or the position of the driver `motor`. `push.x` is a component of
 a force or torque at a frame, and `spring.stiffness` is a parameter of a force element. The loads of
-a body on its mesh have the name of the body in front: `finger.air`, `rod.wind.x`.
+a mesh body have the name of the body in front: `finger.air`, `rod.wind.x`.
 """
 
 from __future__ import annotations

@@ -64,10 +64,15 @@ def _frames(system: System, q: Array) -> Iterator[tuple[int, slice, slice, Array
 
 
 class ModeRotation(NamedTuple):
-    """Rotation of the elastic coordinates of a round body relative to the axes."""
+    """Rotation of the elastic coordinates of a round body relative to the axes; see the module.
 
-    transform: Array  # E, (n, n)
-    rate: Array  # νG, (n, n)
+    Attributes:
+        transform: E = exp(−θG), (n, n), from increments in the axes to elastic coordinates.
+        rate: νG, (n, n), rad/s: the speed relative to the axes times the generator of a rotation.
+    """
+
+    transform: Array
+    rate: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +81,7 @@ class Axes:
 
     `turn` (bodies, 3, 3) is the rotation matrix Q from these axes to global axes. `spin` (bodies,
     3) is their angular velocity W in global components, rad/s. For round flexible bodies that
-    rotate relative to the axes, `deform` has their `ModeRotation` by index of the body.
+    rotate relative to the axes, `mode_rotations` has their `ModeRotation` by index of the body.
     `rotors` (bodies, 3) is the angular velocity of each body relative to the axes, in body
     components; None for the axes of the body frames, relative to which no body rotates.
     """
@@ -84,7 +89,7 @@ class Axes:
     turn: Array
     spin: Array
     rotors: Array | None = None
-    deform: dict[int, ModeRotation] = field(default_factory=dict)
+    mode_rotations: dict[int, ModeRotation] = field(default_factory=dict)
 
     @classmethod
     def of_bodies(cls, system: System, q: Array, v: Array) -> Axes:
@@ -111,7 +116,7 @@ class Axes:
         Raises:
             InputError: A flexible body that rotates is not round about its axis of rotation.
         """
-        deform, rotors = {}, np.zeros((len(system.bodies), 3))
+        mode_rotations, rotors = {}, np.zeros((len(system.bodies), 3))
         for k, _, rotation, A in _frames(system, q):
             body, omega = system.bodies[k], v[rotation]
             relative = omega - A.T @ self.spin[k]
@@ -121,8 +126,8 @@ class Axes:
             rotors[k] = relative
             if isinstance(body, FlexibleBody) and body.num_elastic:
                 generator = rotation_generator(body.reduced, relative / speed, _ROUND)
-                deform[k] = ModeRotation(np.eye(body.num_elastic), speed * generator)
-        return replace(self, deform=deform, rotors=rotors)
+                mode_rotations[k] = ModeRotation(np.eye(body.num_elastic), speed * generator)
+        return replace(self, mode_rotations=mode_rotations, rotors=rotors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,10 +189,10 @@ def small_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
             skew(w)
         )
         D[rotations, rotations] = skew(w - Q.T @ (A @ at.v[rotations]))
-        if k in axes.deform:
+        if k in axes.mode_rotations:
             elastic = slice(rotations.stop, at.system.v_slices[k].stop)
-            P[elastic, elastic] = axes.deform[k].transform
-            W[elastic, elastic] = D[elastic, elastic] = -axes.deform[k].rate
+            P[elastic, elastic] = axes.mode_rotations[k].transform
+            W[elastic, elastic] = D[elastic, elastic] = -axes.mode_rotations[k].rate
     M, C, K = (P.T @ X @ P for X in (derivatives.M, derivatives.C, derivatives.K))
     rate, stiffness = C + M @ (W + D), K + C @ W + M @ (D @ W)
     return SmallMotions(M, rate, stiffness, derivatives.B @ P, P, W, D, at.system.states)
@@ -225,16 +230,16 @@ def steady_rates(at: Assembler, axes: Axes) -> Array:
     for k, move, turn, A in _frames(at.system, at.q):
         rates[move] = np.cross(axes.spin[k], at.v[move])
         rates[turn] = np.cross(A.T @ axes.spin[k], at.v[turn])
-        if k in axes.deform:
+        if k in axes.mode_rotations:
             elastic = slice(turn.stop, at.system.v_slices[k].stop)
-            rates[elastic] = -axes.deform[k].rate @ at.v[elastic]
+            rates[elastic] = -axes.mode_rotations[k].rate @ at.v[elastic]
     return rates
 
 
 def move_steadily(at: Assembler, axes: Axes, step: float) -> Axes:
     """Move the assembler along the steady motion for the time `step`; return the new axes."""
     s, later = at.system, Axes(axes.turn.copy(), axes.spin, axes.rotors)
-    mode_rotations = {k: scipy.linalg.expm(-step * rate) for k, (_, rate) in axes.deform.items()}
+    changes = {k: scipy.linalg.expm(-step * rate) for k, (_, rate) in axes.mode_rotations.items()}
     for k, translations, rotations, A in _frames(s, at.q):
         Q, W = axes.turn[k], axes.spin[k]
         rotation = exp_rotation(step * W)
@@ -246,12 +251,12 @@ def move_steadily(at: Assembler, axes: Axes, step: float) -> Axes:
         delta[OMEGA] = rotation_vector(A.T @ after)
         speed = after.T @ (rotation @ (A @ at.v[rotations]))
         q = at.q[s.q_slices[k]]
-        if k in mode_rotations:
-            E, rate = axes.deform[k]
-            later.deform[k] = ModeRotation(mode_rotations[k] @ E, rate)
-            delta[ELASTIC] = mode_rotations[k] @ q[ETA] - q[ETA]
+        if k in changes:  # exp(−ν t G) of the step
+            E, rate = axes.mode_rotations[k]
+            later.mode_rotations[k] = ModeRotation(changes[k] @ E, rate)
+            delta[ELASTIC] = changes[k] @ q[ETA] - q[ETA]
             elastic = slice(rotations.stop, s.v_slices[k].stop)
-            at.v[elastic] = mode_rotations[k] @ at.v[elastic]
+            at.v[elastic] = changes[k] @ at.v[elastic]
         s.bodies[k].increment(q.copy(), delta, q)
         at.v[translations] = rotation @ at.v[translations]
         at.v[rotations] = speed
@@ -272,7 +277,7 @@ def set_steady_velocities(at: Assembler, axes: Axes) -> None:
 def elastic_rates(at: Assembler, axes: Axes) -> Array:
     """Return the elastic velocities (nv,) of deformations that are constant in the axes."""
     rates = np.zeros(at.system.num_velocities)
-    for k, (_, rate) in axes.deform.items():
+    for k, (_, rate) in axes.mode_rotations.items():
         elastic = slice(at.system.v_slices[k].start + 6, at.system.v_slices[k].stop)
         rates[elastic] = -rate @ at.q[at.system.q_slices[k]][ETA]
     return rates

@@ -6,7 +6,7 @@ the mode of the next speed with the largest sum of
     MAC = |x'M y|² / (x'M x · y'M y)
 
 and a small term for the change of the pole, where x and y are the increments of all coordinates and
-M is the mass matrix (assignment problem). Of bodies on their mesh, x and y contain the motions of
+M is the mass matrix (assignment problem). Of mesh bodies, x and y contain the motions of
 all nodes.
 """
 
@@ -103,7 +103,7 @@ def poles_over_speed(
         spin: Function that returns the angular velocity of the whole mechanism, shape (3,), rad/s,
             for a speed: frequencies are those in axes that rotate with the mechanism. By default,
             rotors turn with their angular velocities in axes that do not rotate; see `equilibrium`.
-            Mechanisms with bodies on their mesh need it; all mechanisms must have equal meshes.
+            Mechanisms with mesh bodies need it; all mechanisms must have equal meshes.
 
     Returns:
         The poles, mode by mode.
@@ -111,8 +111,8 @@ def poles_over_speed(
     Raises:
         EquilibriumError: There is no steady motion at a speed.
         SteadyError: The coefficients change along the steady motion.
-        InputError: An argument is invalid, fewer modes vibrate at the first speed, or a body is on
-            its mesh and `spin` is missing or the mesh changes.
+        InputError: An argument is invalid, fewer modes vibrate at the first speed, or the mechanism
+            has a mesh body and `spin` is missing or the mesh changes.
 
     Warns:
         AccuracyWarning: A mode changes so much between two speeds that it may be another mode.
@@ -132,11 +132,11 @@ def poles_over_speed(
     count = integer("num_modes", num_modes, low=1)
     if spin is not None:
         function("spin", spin, "spin(speed)")
-    lines, before = _Lines(count), list[LinearizedSystem]()
+    lines, systems = _Lines(count), list[LinearizedSystem]()
     for speed in map(float, omegas):
-        before.append(_linearized(build, speed, spin, count + _EXTRA))
-        lines.add(before[-1], speed)
-    return SpeedPoles(omegas, np.array(lines.poles), np.array(lines.similarity), tuple(before))
+        systems.append(_linearized(build, speed, spin, count + _EXTRA))
+        lines.add(systems[-1], speed)
+    return SpeedPoles(omegas, np.array(lines.poles), np.array(lines.similarity), tuple(systems))
 
 
 def _linearized(
@@ -145,13 +145,16 @@ def _linearized(
     spin: Callable[[float], ArrayLike] | None,
     count: int,
 ) -> LinearizedSystem:
-    """Return the linearization about the steady motion at a speed; of meshes, some modes."""
+    """Return the linearization about the steady motion at a speed.
+
+    With mesh bodies, it has the `count` lowest modes.
+    """
     system = instance("build(speed)", build(speed), System)
     if spin is None:
         for body in _mesh_bodies(system):
             raise InputError(
-                f"body {body.name!r} is on its whole mesh: its poles are those in axes that rotate "
-                "with the mechanism; give spin=, or reduce the body and use FlexibleBody",
+                f"the poles of mesh body {body.name!r} are those in axes that rotate with the "
+                "mechanism; give spin=, or reduce the body and use FlexibleBody",
                 argument="spin",
                 value=spin,
             )
@@ -225,7 +228,7 @@ class _Lines:
 
 
 class _Mass:
-    """Mass of all coordinates, and of the nodes of bodies on their mesh.
+    """Mass of all coordinates, and of the nodes of mesh bodies.
 
     Args:
         result: The linearization.

@@ -11,7 +11,9 @@ N = ñ, these conditions are linear in G:
     GᵀM + M G = 0,   GᵀK + K G = 0,   Σ_l S_l G_lk = N S_k,   Φ G = diag(N, N) Φ,
     Σ_m (G_mk H_ml + H_km G_ml) = N H_kl + H_kl Nᵀ,
 
-where Φ is the motion of a frame on the axis. In modes with Φ_kᵀMΦ_l = δ_kl, G is skew-symmetric and
+where k, l and m are modes, S_k are the first and second moments of mode k with the undeformed body,
+H_kl (3, 3) the second moments of two modes, and Φ is the motion of a frame on the axis. In modes
+of unit mass, G is skew-symmetric and
 couples modes of the same eigenvalue only. The other conditions are solved by least squares; what
 remains is the deviation from a body of revolution. G need not be unique: each solution leaves the
 equations of motion unchanged.
@@ -39,13 +41,13 @@ _ANGLES = 4  # angles of an average, beyond twice the largest circumferential wa
 def rotation_generator(
     body: ReducedBody, axis: Array, tolerance: float, *, damping: Array | None = None
 ) -> Array:
-    """Return the generator G (n, n) of rotations about an axis through the origin of the body.
+    """Return the generator G (modes, modes) of rotations about an axis through the origin.
 
     Args:
         body: The body.
         axis: Unit vector along the axis in body components, shape (3,).
         tolerance: Largest deviation from a body of revolution.
-        damping: Damping matrix, shape (n, n); by default that of the body.
+        damping: Damping matrix, shape (modes, modes); by default that of the body.
 
     Raises:
         InputError: The body is not round; the message names the deviation.
@@ -124,7 +126,7 @@ def _on_axis(body: ReducedBody, n: Array, place: Array, tolerance: float) -> boo
 
 
 def _frame_motions(body: ReducedBody, n: Array, tolerance: float) -> tuple[Array, Array]:
-    """Return displacements and rotations (frames, 3, n) of the frames on the axis."""
+    """Return displacements and rotations (frames, 3, modes) of the frames on the axis n."""
     rows = [i for i in body.interfaces if _on_axis(body, n, i.point, tolerance)]
     points = [p for p in body.points if _on_axis(body, n, p.position, tolerance)]
     shape = (-1, 3, body.num_modes)
@@ -135,9 +137,11 @@ def _frame_motions(body: ReducedBody, n: Array, tolerance: float) -> tuple[Array
 def _conditions(
     body: ReducedBody, n: Array, tolerance: float, basis: Array
 ) -> dict[str, tuple[Array, Array]]:
-    """Return arrays A (3…, n) in the modes `basis`, and N A, for the conditions A G = N A.
+    """Return pairs (A, B) of arrays (3…, modes) in the modes `basis` for the conditions A G = B.
 
-    They are divided by their sizes, and at least by those that the unit mass of the modes suggests.
+    B is the derivative of A with respect to the angle if A rotates about the axis n: N A, and for
+    second moments N A + A Nᵀ. The arrays of a pair are divided by the size of A, and at least by
+    the size that the unit mass of the modes suggests.
     """
     N = _skew(n)
     translations, rotations = (part @ basis for part in _frame_motions(body, n, tolerance))
@@ -145,18 +149,18 @@ def _conditions(
     second = np.einsum("lab,lk->abk", body.second_moments[0, 1:], basis)
     rotated = np.einsum("ac,cbk->abk", N, second) + np.einsum("bc,ack->abk", N, second)
     mass, inertia = np.sqrt([body.total_mass, np.trace(body.second_moments[0, 0])])
-    arrays = {
+    conditions = {
         "first moments": (first, N @ first, mass),
         "second moments": (second, rotated, inertia),
         "displacements of the frames": (translations, N @ translations, 1 / mass),
         "rotations of the frames": (rotations, N @ rotations, 1 / inertia),
     }
-    sizes = {key: max(float(np.linalg.norm(A)), least) for key, (A, _, least) in arrays.items()}
-    return {key: (A / sizes[key], NA / sizes[key]) for key, (A, NA, _) in arrays.items()}
+    sizes = {key: max(float(np.linalg.norm(A)), least) for key, (A, _, least) in conditions.items()}
+    return {key: (A / sizes[key], B / sizes[key]) for key, (A, B, _) in conditions.items()}
 
 
 def _modal_moments(body: ReducedBody, basis: Array) -> Array:
-    """Return the second moments of the modes, shape (n, n, 3, 3)."""
+    """Return the second moments of the modes, shape (modes, modes, 3, 3)."""
     H = np.tensordot(basis, body.second_moments[1:, 1:], axes=(0, 0))
     return np.asarray(np.moveaxis(np.tensordot(basis, H, axes=(0, 1)), 0, 1))
 
@@ -166,7 +170,11 @@ def _turned(N: Array, H: Array) -> Array:
 
 
 def _modal_generator(body: ReducedBody, n: Array, tolerance: float) -> tuple[Array, Array]:
-    """Return modes (n, n) with unit mass, and the skew-symmetric generator in these modes."""
+    """Return modes of unit mass, and the generator of rotations about the axis n in these modes.
+
+    Both have the shape (modes, modes). The columns of the first are coordinates of the body; the
+    second is skew-symmetric.
+    """
     count = body.num_modes
     if not count:
         return np.zeros((0, 0)), np.zeros((0, 0))
@@ -180,7 +188,7 @@ def _modal_generator(body: ReducedBody, n: Array, tolerance: float) -> tuple[Arr
         return basis, generator
     conditions = list(_conditions(body, n, tolerance, basis).values())
     H = _modal_moments(body, basis)
-    right = [NA.ravel() for _, NA in conditions]
+    right = [B.ravel() for _, B in conditions]
     right.append(_turned(_skew(n), H).ravel() / np.linalg.norm(H))
     columns = []
     for i, j in pairs:
@@ -196,7 +204,7 @@ def _modal_generator(body: ReducedBody, n: Array, tolerance: float) -> tuple[Arr
 
 
 def _rotated(H: Array, G: Array) -> Array:
-    """Return Σ_m (G_mk H_ml + H_km G_ml)."""
+    """Return Σ_m (G_mk H_ml + H_km G_ml) of modes k and l, shape (modes, modes, 3, 3) as H."""
     one = np.tensordot(G, H, axes=(0, 0))
     return np.asarray(one + np.moveaxis(np.tensordot(H, G, axes=(1, 0)), -1, 1))
 
@@ -204,9 +212,15 @@ def _rotated(H: Array, G: Array) -> Array:
 def _check_deviations(
     body: ReducedBody, n: Array, tolerance: float, basis: Array, G: Array, damping: Array
 ) -> float:
-    """Return the largest relative deviation; raise an error if it exceeds the tolerance."""
+    """Return the largest relative deviation from a body of revolution about the axis n.
+
+    G is the generator in the modes `basis`.
+
+    Raises:
+        InputError: The deviation exceeds the tolerance.
+    """
     N, deviations = _skew(n), {}
-    inertia, mass = body.second_moments[0, 0], body.total_mass
+    inertia, mass = body.second_moments[0, 0], body.total_mass  # entries 0 are the undeformed body
     offset = float(np.linalg.norm(N @ body.centre)) / _length(body)
     deviations["centre of mass"] = offset
     deviations["inertia tensor"] = float(
@@ -218,8 +232,8 @@ def _check_deviations(
         deviations["frequencies"] = float(
             (np.abs(G) * np.abs(roots[:, None] - roots) / np.minimum(roots[:, None], roots)).max()
         )
-        for key, (A, NA) in _conditions(body, n, tolerance, basis).items():
-            deviations[key] = float(np.linalg.norm(A @ G - NA))
+        for key, (A, B) in _conditions(body, n, tolerance, basis).items():
+            deviations[key] = float(np.linalg.norm(A @ G - B))
         H = _modal_moments(body, basis)
         deviations["second moments of the modes"] = float(
             np.linalg.norm(_rotated(H, G) - _turned(N, H)) / np.linalg.norm(H)

@@ -262,13 +262,14 @@ class Bore:
         assign(self, error=number(f"{label}: error", self.error, low=0.0))
         freeze_arrays(self, label)
         if len(self.displacement) % 2 == 0:
-            reject(f"{label}: displacement", self.displacement, "an array with 2K+1 rows")
+            expected = "an array with an odd number of rows, for 1, cos θ, sin θ, ..., sin Kθ"
+            reject(f"{label}: displacement", self.displacement, expected)
 
     def summary_row(self) -> str:
         """Return the row of the bore in the summary of the body."""
         size = f"{self.name:<16} {1e3 * self.radius:11.5g}  {1e3 * self.length:11.5g}"
-        patterns = len(self.displacement) * POLYNOMIALS
-        return f"{size}  {patterns:14}  {100 * self.error:14.2f} %"
+        pressure_modes = len(self.displacement) * POLYNOMIALS
+        return f"{size}  {pressure_modes:14}  {100 * self.error:14.2f} %"
 
     @property
     def harmonics(self) -> int:
@@ -278,21 +279,27 @@ class Bore:
     def patterns(self, theta: ArrayLike, z: ArrayLike) -> tuple[Array, Array]:
         """Return the functions of θ and of z at the points of a grid.
 
+        The pattern of each pressure mode is the product of two of them.
+
         Args:
             theta: Angles, (nt,), rad.
-            z: Positions along the bore, (nz,), m.
+            z: Positions along the bore, from its middle, (nz,), m.
 
         Returns:
             Functions of θ, (nt, 2K+1), and of z, (nz, 3).
 
         Raises:
-            InputError: An argument is not an array of one dimension.
+            InputError: An argument is not an array of one dimension, or the functions of z are not
+                finite.
         """
         angles: Array = array("theta", theta, (None,))
         x: Array = np.asarray(2.0 * array("z", z, (None,)) / self.length, dtype=float)
         along = legendre_functions(x)
         if not np.isfinite(along).all():
-            reject("z", z, f"positions along the bore, which is {self.length:g} m long")
+            expected = (
+                f"positions in m from the middle of the bore, which is {self.length:g} m long"
+            )
+            reject("z", z, f"{expected}; they are so large that the functions of z are not finite")
         return circular_functions(angles, self.harmonics), along
 
 

@@ -163,12 +163,12 @@ def number_of(unit: str) -> dict[str, ArrayDeclaration]:
 
 def part_of(kind: type[Any], label: str, **options: Any) -> dict[str, PartDeclaration]:
     """Return the metadata of a field with a part or None; see `PartDeclaration`."""
-    return {_KEY: PartDeclaration(kind, label, False, **options)}
+    return {_KEY: PartDeclaration(kind, label, is_list=False, **options)}
 
 
 def list_of(kind: type[Any], label: str, **options: Any) -> dict[str, PartDeclaration]:
     """Return the metadata of a field with a tuple of parts; see `PartDeclaration`."""
-    return {_KEY: PartDeclaration(kind, label, True, **options)}
+    return {_KEY: PartDeclaration(kind, label, is_list=True, **options)}
 
 
 def array_fields(tree: Any) -> dict[str, ArrayDeclaration]:

@@ -146,6 +146,15 @@ class FatigueResult:
     __repr__ = short_repr
 
     @property
+    def _distribution(self) -> Any:
+        """Communicator whose ranks share the points; None if each rank has all of them.
+
+        Points in the cells are on the rank of their cell. Points on the surface, without
+        `locations`, are those of the body's skin, which every rank has.
+        """
+        return None if self.locations is None else self.comm
+
+    @property
     def life(self) -> Array:
         """Life, shape (points,), s; infinite without damage."""
         with np.errstate(divide="ignore"):
@@ -189,7 +198,7 @@ class FatigueResult:
 
         Note: Collective if the points are distributed.
         """
-        comm = None if self.locations is None else self.comm
+        comm = self._distribution
         low, high = (
             self.points.min(axis=0, initial=np.inf),
             self.points.max(axis=0, initial=-np.inf),

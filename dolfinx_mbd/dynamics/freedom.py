@@ -21,7 +21,7 @@ _MOVED = 1e-6  # a body with a larger `Move.relative` is listed as moved
 
 def freedom(system: System) -> list[str]:
     """Return the lines about degrees of freedom, redundant constraints and the assembly."""
-    system = system.with_rigid_bodies  # bodies on their mesh are assembled as rigid bodies
+    system = system.with_rigid_bodies  # mesh bodies are assembled as rigid bodies
     velocities = system.num_velocities - len(system.states)
     held, elastic = system.num_constraints, len(system.elastic)
     at = Assembler(system)

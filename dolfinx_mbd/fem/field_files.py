@@ -67,7 +67,7 @@ class History(Protocol):
 def frame_rows(
     time: Array, times: ArrayLike | None = None, stride: int | None = None
 ) -> NDArray[np.int64]:
-    """Return the indices of the instants to write.
+    """Return the indices of the saved times that are written, the frames of the file.
 
     These are the instants nearest to `times`, or every `stride`-th instant; by default all
     instants, or 200 that are distributed evenly over the time if there are more.
@@ -81,7 +81,10 @@ def frame_rows(
 def field_file(
     path: str | Path, functions: Sequence[fem.Function], frames: int
 ) -> Iterator[Callable[[float], None]]:
-    """Open a file for ParaView; yield a function that writes the functions at a time. Collective.
+    """Open a file for ParaView with several times. Collective.
+
+    Yield a function of the time, s; each call writes the present values of `functions` as one of
+    the `frames` times.
 
     The suffix selects the format. An existing file of the same format is replaced at the end; any
     other existing file raises an `OverwriteError`. A `FileWarning` announces a large file, and an
@@ -90,8 +93,8 @@ def field_file(
     comm = functions[0].function_space.mesh.comm
     path = file_path("path", path, SUFFIXES)
     size = size_on_disk(functions, frames, path.suffix.lower())
-    part = on_rank_zero(comm, lambda: _new_part(path, size))
-    written = part / f"fields{path.suffix.lower()}"
+    folder = on_rank_zero(comm, lambda: _new_temporary_folder(path, size))
+    written = folder / f"fields{path.suffix.lower()}"
     if size > LARGE:
         text = f"'{path}' takes {size / 1e9:.2g} GB: {frames} times with {len(functions)} fields"
         warn(FileWarning(text, quantity="size on disk", value=size, limit=LARGE))
@@ -112,9 +115,9 @@ def field_file(
         writers[0].close()
         writers.clear()  # VTKFile writes again when it is deleted
     except BaseException:
-        if comm.size == 1:  # other ranks may still write; the next call removes the part
+        if comm.size == 1:  # other ranks may still write; the next call removes the folder
             writers.clear()
-            shutil.rmtree(part, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
         raise
     comm.Barrier()
     renumbered = _has_renumbered_cells(functions[0].function_space)
@@ -141,27 +144,27 @@ def _pieces(path: Path) -> Path:
     return path.with_name(f"{path.stem}_vtu")
 
 
-def _new_part(path: Path, size: float) -> Path:
+def _new_temporary_folder(path: Path, size: float) -> Path:
     """Check that a file of fields can be written; return an empty folder to write it in."""
-    part = path.with_name(f".{path.name}.part")
+    folder = path.with_name(f".{path.name}.part")
     try:
         create_directory(path.parent)
         if not _replaceable(path):
             text = f"'{path}' exists and is not a {path.suffix.lower()} output of fields"
             raise OverwriteError(f"{text}; choose another name")
-        if part.is_dir():  # left by an interrupted program
-            shutil.rmtree(part)
-        part.mkdir()
-        free = shutil.disk_usage(part).free
+        if folder.is_dir():  # left by an interrupted program
+            shutil.rmtree(folder)
+        folder.mkdir()
+        free = shutil.disk_usage(folder).free
         if size > free:
-            part.rmdir()
+            folder.rmdir()
             text = f"{size / 1e9:.2g} GB are needed and {free / 1e9:.2g} GB are free"
             raise OSError(errno.ENOSPC, text, str(path))
     except OverwriteError:
         raise
     except OSError as error:
         raise OSError(f"cannot write {path}: {error}") from error
-    return part
+    return folder
 
 
 def _replaceable(path: Path) -> bool:
@@ -231,11 +234,15 @@ def write_history(
     motion: Literal["global", "body"] = "global",
     scale: float = 1.0,
 ) -> None:
-    """Write the motion of a body for ParaView; see `Reduction.write`. Collective."""
+    """Write the motion of a body for ParaView; see `Reduction.write`. Collective.
+
+    `modes` (owned dofs, n) are the displacements of the n modes, and `positions` (owned nodes, dim)
+    are the nodes of the undeformed body, m.
+    """
     choice("motion", motion, ("global", "body"))
     number("scale", scale)
     file_path("path", path, SUFFIXES)
-    time, eta = motion_of(history, modes.shape[1])
+    time, eta = motion_of(history, modes.shape[1])  # eta (nt, n): elastic coordinates
     rows = frame_rows(time, times, stride)
     space_of_output = _three_component_space(space)
     total = fem.Function(space_of_output, name="displacement")

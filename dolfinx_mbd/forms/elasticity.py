@@ -101,8 +101,8 @@ def thermal_stress(
     check_plane(plane)
     if not isinstance(material, Orthotropic):
         return -rise * thermal_modulus(material, dim, plane) * ufl.Identity(dim)
-    beta = ufl.as_vector(material.thermal_matrix(dim, plane).tolist())
-    return -rise * rotated(tensor(beta), variable_axes(material, dim))
+    per_kelvin = ufl.as_vector(material.thermal_matrix(dim, plane).tolist())  # Voigt, Pa/K
+    return -rise * rotated(tensor(per_kelvin), variable_axes(material, dim))
 
 
 def thermal_modulus(material: Material | GradedMaterial, dim: int, plane: str) -> Any:

@@ -52,13 +52,13 @@ class PlainDeck(NamedTuple):
     Attributes:
         text: The deck.
         surfaces: Sets of elements and labels of faces by the name of a surface.
-        internal: Names in capitals of the sets that only surfaces and sections need.
+        auxiliary: Names in capitals of the sets that only surfaces and sections need.
         sections: Materials by the name of a set of elements.
     """
 
     text: str
     surfaces: Surfaces
-    internal: set[str]
+    auxiliary: set[str]
     sections: dict[str, DeckMaterial]
 
 
@@ -98,8 +98,10 @@ class _Deck:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.surfaces: Surfaces = {}
-        self.internal: set[str] = set()  # in capitals
-        self.behind: set[str] = set()  # internal sets of surfaces, in capitals
+        # Names in capitals of the sets with the parameter INTERNAL, and of the sets that only
+        # surfaces need
+        self.internal: set[str] = set()
+        self.only_of_surfaces: set[str] = set()
         self.scopes = [_Scope("DECK")]
         self.closed: dict[tuple[str, str], _Scope] = {}
         self.materials = AbaqusMaterials()
@@ -184,7 +186,8 @@ class _Deck:
         for row in rows:
             label = row[1].upper() if len(row) > 1 else ""
             elements = f"{name}@{label or 'all'}"
-            self.behind |= {elements.upper(), row[0].upper()} & {*self.internal, elements.upper()}
+            self.only_of_surfaces.add(elements.upper())
+            self.only_of_surfaces |= {row[0].upper()} & self.internal
             for place, numbers in self._members("ELSET", row[0], "").items():
                 self.scopes[-1].add("ELSET", elements, numbers, place)
             if (elements, label) not in self.surfaces.setdefault(name, []):
@@ -192,7 +195,7 @@ class _Deck:
 
 
 def plain_deck(text: str) -> PlainDeck:
-    """Return a deck with sets of numbers, its surfaces and its materials.
+    """Return a deck whose sets are lists of numbers, with its surfaces and its materials.
 
     Args:
         text: The deck, without `INCLUDE`.
@@ -231,8 +234,8 @@ def plain_deck(text: str) -> PlainDeck:
         deck.lines += [line, *data]
     while deck.scopes:
         deck.end()
-    internal = deck.behind | {name.upper() for name in deck.section_options}
-    return PlainDeck("".join(deck.lines), deck.surfaces, internal, deck.sections())
+    auxiliary = deck.only_of_surfaces | {name.upper() for name in deck.section_options}
+    return PlainDeck("".join(deck.lines), deck.surfaces, auxiliary, deck.sections())
 
 
 def _axes(options: dict[str, str], data: list[str]) -> Any:

@@ -127,7 +127,7 @@ def add_deck(model: Any, path: Path) -> Notes:
         ImportError: The package meshlane or pyNastran is missing.
     """
     surfaces: Surfaces = {}
-    internal: set[str] = set()
+    auxiliary: set[str] = set()  # names of sets that only surfaces and sections need
     sections: dict[str, DeckMaterial] = {}
     if path.suffix in nastran_decks.SUFFIXES:
         mesh: Any = nastran_decks.read_nastran(path)
@@ -136,14 +136,14 @@ def add_deck(model: Any, path: Path) -> Notes:
         mesh = read_universal_mesh(path)
     else:
         if path.suffix == ".inp":
-            text, surfaces, internal, sections = plain_deck(path.read_text(encoding="latin-1"))
+            text, surfaces, auxiliary, sections = plain_deck(path.read_text(encoding="latin-1"))
             path.write_text(text, encoding="latin-1")
         elif path.suffix == ".cdb":
             text, numbers = with_material_sets(path.read_text(encoding="latin-1"))
             path.write_text(text, encoding="latin-1")
             materials = ansys_materials(text)
             sections = {name: materials[k] for name, k in numbers.items() if k in materials}
-            internal = {name.upper() for name in numbers}
+            auxiliary = {name.upper() for name in numbers}
         mesh = _read(path)
     dim = max((b.dim for b in mesh.cells if hasattr(b, "dim")), default=0)
     names = sorted({b.type for b in mesh.cells if getattr(b, "dim", 0) == max(dim, 2)})
@@ -165,7 +165,7 @@ def add_deck(model: Any, path: Path) -> Notes:
     notes = Notes(unit=getattr(mesh, "unit", None))
     members = _members(mesh.cell_sets, blocks, sizes)
     used_materials, material_of = _materials_of_cells(members, sections, int(sizes[-1]))
-    sets = {name: rows for name, rows in members.items() if name.upper() not in internal}
+    sets = {name: rows for name, rows in members.items() if name.upper() not in auxiliary}
     groups = _groups_of_cells(sets, material_of, used_materials, notes)
     for name, rows in groups.items():
         if material_of[rows[0]] >= 0:

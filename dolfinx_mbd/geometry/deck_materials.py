@@ -254,7 +254,7 @@ def _constants(
     except ValueError as error:
         raise _Unusable(f"*{keyword} is not a list of numbers ({error})") from None
     if not values or len(values[0]) < size:
-        raise _Unusable(f"*{keyword} has less than {size} constants")
+        raise _Unusable(f"*{keyword} has fewer than {size} constants")
     if any(row != values[0] for row in values):
         raise _Unusable(f"*{keyword} depends on the temperature")
     return values[0]
@@ -278,6 +278,7 @@ def ansys_materials(text: str) -> dict[int, DeckMaterial]:
                 words = words[1:]
                 label, start, values = words[0], 1, words[2:]
                 is_constant = not any(number(w) for w in values[1:] if w)
+                # a second value marks a property that depends on the temperature
                 values = values[:1] if is_constant else [*values[:1], "nan"]
             elif words[0] == "TB" and words[1] not in ("", "DELE"):
                 models.setdefault(int(words[2]), []).append(words[1])

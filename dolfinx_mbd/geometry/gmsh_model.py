@@ -273,11 +273,11 @@ def _check_groups(model: Any) -> int:
     """Return the dimension of the cells after checking the physical groups."""
     tdim = max((d for d in (1, 2, 3) if len(model.mesh.getElementTypes(d))), default=0)
     if tdim == 0:
-        raise MeshError("it has no elements; a builder must also call model.mesh.generate")
+        raise MeshError("the model has no elements; a builder must also call model.mesh.generate")
     kind = {1: "curve", 2: "surface", 3: "volume"}[tdim]
     if not model.getPhysicalGroups(tdim):
         advice = f"e.g. model.addPhysicalGroup({tdim}, tags, name='body')"
-        text = f"it has elements of dimension {tdim} but no physical {kind}"
+        text = f"the model has elements of dimension {tdim} but no physical {kind}"
         raise MeshError(f"{text}; add one to name the body, {advice}")
     for dim in (tdim, tdim - 1):
         owners: dict[int, str] = {}

@@ -153,7 +153,7 @@ def _material(model: Any, pid: int) -> DeckMaterial:
     wtmass = model.params["WTMASS"].values[0] if "WTMASS" in model.params else 1.0
     density = float(card.rho) * float(wtmass)
     alpha = float(card.a) if card.a else None
-    return DeckMaterial(name, young, poisson, None, density, alpha, remarks=remarks)
+    return DeckMaterial(name, young, poisson, density=density, expansion=alpha, remarks=remarks)
 
 
 def _elements(model: Any) -> dict[tuple[int, str], list[list[int]]]:

@@ -18,7 +18,7 @@ from dolfinx_mbd.kernels.body_table import (
     H_ROWS,
     MASS,
     MASS_MATRIX,
-    MODES,
+    NUM_MODES,
     STIFFNESS,
     matrix,
 )
@@ -32,7 +32,7 @@ def inertia_integrals(
     row: Table, data: Array, q: Array, v: Array, a: Array
 ) -> tuple[Array, Matrix3, Array]:
     """Return X, the integrals of ρ(c, u̇, ü), and Q, Q̇ and Q̈."""
-    n, i, j = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
+    n, i, j = row[NUM_MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
     X = np.zeros((3, n + 1))
     X[0, 0] = 1.0
     X[0, 1:], X[1, 1:], X[2, 1:] = q[i : i + n], v[j : j + n], a[j : j + n]
@@ -56,7 +56,7 @@ def elastic_forces(
 
     `X` is the result of `inertia_integrals`, and `weights` that of `elastic_weights`.
     """
-    n, i, j = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
+    n, i, j = row[NUM_MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
     weighted = np.outer(weights[0], X[0]) + np.outer(weights[1], X[1])
     H = matrix(data, row[H_ROWS], n + 1, 9 * n + 9)
     eta_inertia = matrix(data, row[MASS_MATRIX], n, n) @ a[j : j + n]
@@ -81,7 +81,7 @@ def elastic_rows(
     scale: Array,
 ) -> float:
     """Write the elastic residual; return `size` plus the contribution of η̈."""
-    n, j, m, M = row[MODES], row[FIRST_V] + 6, data[row[MASS]], row[MASS_MATRIX]
+    n, j, m, M = row[NUM_MODES], row[FIRST_V] + 6, data[row[MASS]], row[MASS_MATRIX]
     inertia, elastic, damping, eta_inertia = elastic_forces(
         row, data, q, v, a, X, weights, acceleration
     )

@@ -14,13 +14,15 @@ import numpy as np
 from dolfinx_mbd.kernels.compilation import inner_kernel
 from dolfinx_mbd.kernels.small_vectors import Array, Table
 
-#: Columns with sizes: modes n, frames F, cases of `spin` (0 or 6), frames with `bend` (0 or F).
-MODES, FRAMES, SPINS, BENDS = 0, 1, 2, 3
+#: Columns with sizes: numbers of modes n, of frames F, of the matrices in `spin` (0 or 6), and of
+#: the frames in `bend` (0 or F).
+NUM_MODES, NUM_FRAMES, NUM_SPINS, NUM_BENDS = 0, 1, 2, 3
 #: Columns with the indices of the first coordinate, velocity and frame in the system.
 FIRST_Q, FIRST_V, FIRST_FRAME = 4, 5, 6
 #: Columns with the start of an array: mass (1,), S (n+1, 3), H with rows (k, a, b) and columns
 #: l (9(n+1), n+1), matrices (n, n), spin (6, n, n), points (F, 3), axes (F, 3, 3), motion (F, 6,
-#: n), bend (F, 6, n, n), H with rows (a, b) and columns (k, l) (9, (n+1)²).
+#: n), bend (F, 6, n, n), H with rows (a, b) and columns (k, l) (9, (n+1)²). `spin` is the geometric
+#: stiffness under unit spins, `bend` the motion of the frames of second order in the modes.
 MASS, FIRST_MOMENTS, H_ROWS, MASS_MATRIX, DAMPING, STIFFNESS = 7, 8, 9, 10, 11, 12
 SPIN, POINTS, AXES, MOTION, BEND, H_PAIRS = 13, 14, 15, 16, 17, 18
 #: Column with the start of the tangent matrices of the body in the array of all tangents.

@@ -27,17 +27,17 @@ from dolfinx_mbd.kernels.small_vectors import (
     Array,
     Matrix3,
     Vector3,
-    add3,
-    add33,
+    add_scaled33,
     cross3,
     dot3,
     mm3,
     mv3,
     outer3,
-    plus3,
     put3,
     scaled3,
     scaled33,
+    sum3,
+    sum33,
     vector3,
 )
 
@@ -70,8 +70,8 @@ def _point(motion: Motion, point: Array) -> Point:
     """Return the motion of a point of the second body."""
     d, R, v, omega = motion
     arm = mv3(_rows(R), vector3(point, 0))
-    speed = add3(vector3(v, 0), cross3(vector3(omega, 0), arm))
-    return add3(vector3(d, 0), arm), speed, arm
+    speed = sum3(vector3(v, 0), cross3(vector3(omega, 0), arm))
+    return sum3(vector3(d, 0), arm), speed, arm
 
 
 @inner_kernel
@@ -89,7 +89,7 @@ def _surface_geometry(x: Vector3, surface: Array) -> Place:
         return gap, zero, (zero, zero, zero)
     e = scaled3(1.0 / distance, e)
     z = 1.0 if code == SPHERE else 0.0
-    H = plus3(((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, z)), outer3(-1.0, e, e))
+    H = sum33(((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, z)), outer3(-1.0, e, e))
     return gap, scaled3(sign, e), scaled33(sign / distance, H)
 
 
@@ -119,12 +119,12 @@ def _friction(w: Vector3, law: Array) -> tuple[float, float]:
 
 @inner_kernel
 def contact_law(motion: Motion, points: Array, surfaces: Array, law: Array) -> tuple[Array, Array]:
-    """Return force and moment on the second frame (6,), and gap, gap rate and normal force (P, 3).
+    """Return the wrench on the second frame (6,), and gaps, gap rates, normal forces (points, 3).
 
     Args:
         motion: Relative motion, see `relation`.
-        points: Points ã of the second body in the axes of its frame, shape (P, 3).
-        surfaces: Their surfaces, shape (P, 7), with the columns `CODE` to `RADIUS`.
+        points: Points ã of the second body in the axes of its frame, shape (points, 3).
+        surfaces: Their surfaces, shape (points, 7), with the columns `CODE` to `RADIUS`.
         law: Constants `STIFFNESS` to `SLIDING_SPEED`, shape (5,).
     """
     total, states, spin = np.zeros(6), np.zeros((len(points), 3)), vector3(motion[3], 0)
@@ -137,11 +137,11 @@ def contact_law(motion: Motion, points: Array, surfaces: Array, law: Array) -> t
         if F == 0.0:
             continue
         offset = scaled3(-surfaces[k, RADIUS], n)
-        w = add3(add3(speed, cross3(spin, offset)), scaled3(-rate, n))
+        w = sum3(sum3(speed, cross3(spin, offset)), scaled3(-rate, n))
         slip, _ = _friction(w, law)
-        f = add3(scaled3(F, n), scaled3(-law[FRICTION] * F * slip, w))
-        put3(total, 0, add3(vector3(total, 0), f))
-        put3(total, 3, add3(vector3(total, 3), cross3(add3(arm, offset), f)))
+        f = sum3(scaled3(F, n), scaled3(-law[FRICTION] * F * slip, w))
+        put3(total, 0, sum3(vector3(total, 0), f))
+        put3(total, 3, sum3(vector3(total, 3), cross3(sum3(arm, offset), f)))
     return total, states
 
 
@@ -176,30 +176,30 @@ def _add_slopes(
     unit = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
     offset = scaled3(-radius, n)
     rate, turn = dot3(n, v), mv3(H, v)
-    w = add3(add3(v, cross3(spin, offset)), scaled3(-rate, n))
+    w = sum3(sum3(v, cross3(spin, offset)), scaled3(-rate, n))
     slip, slope = _friction(w, law)
     friction = -law[FRICTION] * F
-    S = plus3(scaled33(friction * slip, unit), outer3(friction * slope, w, w))
-    direction = add3(n, scaled3(-law[FRICTION] * slip, w))
-    f = add3(scaled3(F, n), scaled3(friction * slip, w))
+    S = sum33(scaled33(friction * slip, unit), outer3(friction * slope, w, w))
+    direction = sum3(n, scaled3(-law[FRICTION] * slip, w))
+    f = sum3(scaled3(F, n), scaled3(friction * slip, w))
     # Derivatives of w and of the force f with respect to x, ẋ and ω
-    w_x = plus3(scaled33(-radius, mm3(skew3(spin), H)), outer3(-1.0, n, turn))
-    w_x = plus3(w_x, scaled33(-rate, H))
-    f_x = plus3(outer3(by_gap, direction, n), outer3(by_rate, direction, turn))
-    f_x = plus3(plus3(f_x, scaled33(F, H)), mm3(S, w_x))
+    w_x = sum33(scaled33(-radius, mm3(skew3(spin), H)), outer3(-1.0, n, turn))
+    w_x = sum33(w_x, scaled33(-rate, H))
+    f_x = sum33(outer3(by_gap, direction, n), outer3(by_rate, direction, turn))
+    f_x = sum33(sum33(f_x, scaled33(F, H)), mm3(S, w_x))
     f_v = outer3(by_rate, direction, n)
-    f_v = plus3(f_v, mm3(S, plus3(unit, outer3(-1.0, n, n))))
+    f_v = sum33(f_v, mm3(S, sum33(unit, outer3(-1.0, n, n))))
     f_spin = scaled33(radius, mm3(S, skew3(n)))
     # δx = δd − a×δθ, δẋ = δv − a×δω − ω×(a×δθ), and δ(a − r n) = −a×δθ − r H δx
-    A, lever, f_skew = skew3(arm), skew3(add3(arm, offset)), skew3(f)
-    f_theta = plus3(mm3(f_x, A), mm3(f_v, mm3(skew3(spin), A)))
-    f_omega = plus3(f_spin, scaled33(-1.0, mm3(f_v, A)))
+    A, lever, f_skew = skew3(arm), skew3(sum3(arm, offset)), skew3(f)
+    f_theta = sum33(mm3(f_x, A), mm3(f_v, mm3(skew3(spin), A)))
+    f_omega = sum33(f_spin, scaled33(-1.0, mm3(f_v, A)))
     tilt = scaled33(-radius, H)
     for column, block in ((0, f_x), (3, scaled33(-1.0, f_theta)), (6, f_v), (9, f_omega)):
-        add33(out, 0, column, 1.0, block)
-        add33(out, 3, column, 1.0, mm3(lever, block))
-    add33(out, 3, 0, -1.0, mm3(f_skew, tilt))
-    add33(out, 3, 3, 1.0, mm3(f_skew, mm3(plus3(unit, tilt), A)))
+        add_scaled33(out, 0, column, 1.0, block)
+        add_scaled33(out, 3, column, 1.0, mm3(lever, block))
+    add_scaled33(out, 3, 0, -1.0, mm3(f_skew, tilt))
+    add_scaled33(out, 3, 3, 1.0, mm3(f_skew, mm3(sum33(unit, tilt), A)))
 
 
 @kernel
@@ -214,7 +214,7 @@ def contact_wrenches(
     surfaces: Array,
     law: Array,
 ) -> tuple[Array, Array]:
-    """Return the wrenches on both frames in global components (12,), and the states (P, 3)."""
+    """Return the wrenches on both frames in global components (12,), and the states (points, 3)."""
     motion = relative_motion(p1, Q1, u1, p2, Q2, u2)
     f, states = contact_law(motion, points, surfaces, law)
     return pair_wrenches(Q1, motion[0], f), states

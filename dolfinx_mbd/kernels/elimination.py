@@ -7,8 +7,15 @@ pivots, gives the contribution of the body to the equations of the neighbours. B
 coupled to each other can be eliminated independently.
 
 The fronts (m, m) of all bodies are in one array, one after the other. Each row of `table` describes
-a front: first velocity of the body, number of its velocities n, number of unknowns m, first entry
-of the neighbours in `neighbours`, and first entry of the front in the array.
+a front:
+
+    first   first velocity of the body
+    n       number of its velocities
+    m       number of unknowns of the front, the velocities and the neighbours
+    near    first entry of the neighbours in `neighbours`
+    start   first entry of the front in the array
+
+The system has N unknowns; r of them, the `rest`, are not eliminated.
 """
 
 from __future__ import annotations
@@ -43,7 +50,7 @@ def eliminate(
         A: Matrix of all unknowns, (N, N).
         transposed: Whether the transpose of A is used instead.
         table: Fronts, see the module.
-        neighbours: Indices of the neighbours of all bodies.
+        neighbours: Indices of the neighbours of all bodies among the N unknowns.
         places: Positions of the neighbours in `rest`.
         rest: Indices of the unknowns that are not eliminated, (r,).
         fronts: Receives the decomposed fronts.
@@ -142,8 +149,8 @@ def reduce_columns(
 ) -> None:
     """Eliminate bodies from right-hand sides of the transposed equations.
 
-    The rows of X (columns, N) are the right-hand sides; the eliminated entries receive intermediate
-    results. Y (columns, r) receives the right-hand sides of the remaining unknowns.
+    X has the shape (right-hand sides, N); the eliminated entries receive intermediate results. Y,
+    of shape (right-hand sides, r), receives those of the remaining unknowns.
     """
     for b in range(table.shape[0]):
         first, n, m, near, start = table[b]
@@ -179,7 +186,10 @@ def expand_columns(
     Y: Array,
     X: Array,
 ) -> None:
-    """Compute the eliminated unknowns (in X) from the remaining ones, after `reduce_columns`."""
+    """Compute all unknowns X (right-hand sides, N) from the remaining ones Y, (…, r).
+
+    Call `reduce_columns` before, which leaves intermediate results in X.
+    """
     for c in range(X.shape[0]):
         for i in range(rest.shape[0]):
             X[c, rest[i]] = Y[c, i]

@@ -40,13 +40,13 @@ from dolfinx_mbd.kernels.body_table import (
     FIRST_MOMENTS,
     FIRST_Q,
     FIRST_V,
-    FRAMES,
     H_ROWS,
     MASS,
     MASS_MATRIX,
-    MODES,
+    NUM_FRAMES,
+    NUM_MODES,
+    NUM_SPINS,
     SPIN,
-    SPINS,
     STIFFNESS,
     matrix,
 )
@@ -65,14 +65,14 @@ from dolfinx_mbd.kernels.small_vectors import (
     Matrix3,
     Table,
     Vector3,
-    add3,
     cross3,
     dot3,
     mm3,
     mv3,
-    plus3,
     put3,
     scaled3,
+    sum3,
+    sum33,
     tmv3,
     vector3,
 )
@@ -83,12 +83,12 @@ def increment(table: Table, q: Array, delta: Array, out: Array) -> None:
     """Compute q ∘ exp(δ): add δR and δη, rotate by δφ in body components."""
     for b in range(table.shape[0]):
         i, j = table[b, FIRST_Q], table[b, FIRST_V]
-        put3(out, i, add3(vector3(q, i), vector3(delta, j)))
+        put3(out, i, sum3(vector3(q, i), vector3(delta, j)))
         p = quaternion_product(
             (q[i + 3], q[i + 4], q[i + 5], q[i + 6]), quaternion_exp(vector3(delta, j + 3))
         )
         out[i + 3], out[i + 4], out[i + 5], out[i + 6] = p
-        for k in range(table[b, MODES]):
+        for k in range(table[b, NUM_MODES]):
             out[i + 7 + k] = q[i + 7 + k] + delta[j + 6 + k]
 
 
@@ -98,7 +98,7 @@ def inertia_integrals(
     row: Table, data: Array, q: Array, v: Array, a: Array
 ) -> tuple[Array, Matrix3, Array]:
     """Return X = ((1, η), (0, η̇), (0, η̈)) (3, n+1), ∫ρ(c, u̇, ü), and Q, Q̇ and Q̈ in 9·3 numbers."""
-    n, i, j = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
+    n, i, j = row[NUM_MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
     X = np.zeros((3, n + 1))
     X[0, 0] = 1.0
     s0, s1, s2 = vector3(data, row[FIRST_MOMENTS]), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
@@ -106,7 +106,7 @@ def inertia_integrals(
         x, y, z = q[i + k], v[j + k], a[j + k]
         X[0, k + 1], X[1, k + 1], X[2, k + 1] = x, y, z
         S = vector3(data, row[FIRST_MOMENTS] + 3 * k + 3)
-        s0, s1, s2 = add3(s0, scaled3(x, S)), add3(s1, scaled3(y, S)), add3(s2, scaled3(z, S))
+        s0, s1, s2 = sum3(s0, scaled3(x, S)), sum3(s1, scaled3(y, S)), sum3(s2, scaled3(z, S))
     H = matrix(data, row[H_ROWS], n + 1, 9 * n + 9)
     Q = np.dot(np.dot(X[0], H).reshape((9, n + 1)), X.T)
     return X, (s0, s1, s2), Q.reshape(27)
@@ -137,7 +137,7 @@ def elastic_weights(W: Matrix3, w: Matrix3) -> Array:
     """Return the weights (2, 9) of P (W) and Ṗ (2ω̃) in the elastic residual; Mη̈ replaces P̈."""
     out = np.zeros((2, 9))
     for k in range(2):
-        A = plus3(w, w) if k else W
+        A = sum33(w, w) if k else W
         put3(out[k], 0, A[0])
         put3(out[k], 3, A[1])
         put3(out[k], 6, A[2])
@@ -167,17 +167,17 @@ def residual(
         j, m, A = row[FIRST_V], data[row[MASS]], orientation(row, q)
         omega, alpha, total = vector3(v, j + 3), vector3(a, j + 3), vector3(a, j)
         pull = vector3(gravity, 0)
-        acceleration = tmv3(A, add3(total, scaled3(-1.0, pull)))
+        acceleration = tmv3(A, sum3(total, scaled3(-1.0, pull)))
         X, s, Q = inertia_integrals(row, data, q, v, a)
         w = skew3(omega)
-        W = plus3(skew3(alpha), mm3(w, w))
+        W = sum33(skew3(alpha), mm3(w, w))
         force, moment = frame_forces(m, A, acceleration, omega, W, s, Q)
         Q0, _, _ = squares3(Q)
         # magnitude of the inertia forces of all material points, even if they cancel
         radius = math.sqrt((Q0[0][0] + Q0[1][1] + Q0[2][2]) / m)
         spread = math.sqrt(dot3(alpha, alpha)) + dot3(omega, omega)
         size = m * (math.sqrt(dot3(total, total)) + math.sqrt(dot3(pull, pull)) + radius * spread)
-        if row[MODES] > 0:
+        if row[NUM_MODES] > 0:
             weights = elastic_weights(W, w)
             size = _elastic_rows(row, data, q, v, a, X, weights, acceleration, size, out, scale)
         put3(out, j, force)
@@ -185,7 +185,7 @@ def residual(
         put3(scale, j, (size, size, size))
         put3(scale, j + 3, (radius * size, radius * size, radius * size))
         add_wrench_rows(row, data, q, A, wrenches, out, scale)
-        if row[SPINS] > 0:
+        if row[NUM_SPINS] > 0:
             add_spin_rows(row, data, q, v, a, out, scale)
 
 
@@ -202,11 +202,11 @@ def frame_forces(
     """Return inertia and gravity forces on the body frame: global force, moment in the body."""
     s0, s1, s2 = s
     Q0, Q1, Q2 = squares3(Q)
-    force = add3(scaled3(m, acceleration), add3(mv3(W, s0), s2))
-    force = mv3(A, add3(force, scaled3(2.0, cross3(omega, s1))))
-    moment = add3(cross3(s0, acceleration), axial_product3(Q0, W))
-    moment = add3(moment, scaled3(2.0, axial_product3(Q1, skew3(omega))))
-    return force, add3(moment, axial3(Q2))
+    force = sum3(scaled3(m, acceleration), sum3(mv3(W, s0), s2))
+    force = mv3(A, sum3(force, scaled3(2.0, cross3(omega, s1))))
+    moment = sum3(cross3(s0, acceleration), axial_product3(Q0, W))
+    moment = sum3(moment, scaled3(2.0, axial_product3(Q1, skew3(omega))))
+    return force, sum3(moment, axial3(Q2))
 
 
 @without_numba(array_versions.elastic_forces)
@@ -222,7 +222,7 @@ def elastic_forces(
     acceleration: Vector3,
 ) -> tuple[Array, Array, Array, Array]:
     """Return inertia, elastic and damping forces on the modes, and the inertia forces M η̈."""
-    n, i, j, S = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6, row[FIRST_MOMENTS]
+    n, i, j, S = row[NUM_MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6, row[FIRST_MOMENTS]
     # W:P + 2ω̃:Ṗ as one product of H and the weighted coordinates
     weighted = np.empty((9, n + 1))
     for c in range(9):
@@ -255,7 +255,7 @@ def _elastic_rows(
     scale: Array,
 ) -> float:
     """Write the elastic residual; return `size` plus the contribution of η̈."""
-    n, j, m, M = row[MODES], row[FIRST_V] + 6, data[row[MASS]], row[MASS_MATRIX]
+    n, j, m, M = row[NUM_MODES], row[FIRST_V] + 6, data[row[MASS]], row[MASS_MATRIX]
     inertia, elastic, damping, eta_inertia = elastic_forces(
         row, data, q, v, a, X, weights, acceleration
     )
@@ -277,14 +277,14 @@ def add_wrench_rows(
     """Subtract the wrenches at the frames of a body from its residual."""
     j = row[FIRST_V]
     motion, jacobian = frame_motion(row, data, q)
-    loads = np.zeros(6 * row[FRAMES])
-    for k in range(row[FRAMES]):
+    loads = np.zeros(6 * row[NUM_FRAMES])
+    for k in range(row[NUM_FRAMES]):
         lever, theta = lever_and_rotation(row, data, motion, k)
         wrench = wrenches[row[FIRST_FRAME] + k]
         f, moment = wrench_in(A, wrench)
-        torque = add3(cross3(lever, f), moment)
+        torque = sum3(cross3(lever, f), moment)
         size = math.sqrt(dot3(lever, lever) * dot3(f, f)) + math.sqrt(dot3(moment, moment))
-        put3(out, j + 3, add3(vector3(out, j + 3), scaled3(-1.0, torque)))
+        put3(out, j + 3, sum3(vector3(out, j + 3), scaled3(-1.0, torque)))
         put3(loads, 6 * k, f)
         put3(loads, 6 * k + 3, tangent_times(theta, moment))
         for c in range(3):
@@ -314,7 +314,7 @@ def wrench_in(A: Matrix3, wrench: Array) -> tuple[Vector3, Vector3]:
 @inner_kernel
 def spin_parts(row: Table, data: Array, eta: Array) -> tuple[Array, Matrix3]:
     """Return Kη (6, n) of the unit spins, and ΔJ with ΔJ_ii = −ηᵀK_ii η, ΔJ_ij = −½ ηᵀK_ij η."""
-    n = row[MODES]
+    n = row[NUM_MODES]
     y = matrix(matrix(data, row[SPIN], 6 * n, n) @ eta, 0, 6, n)
     return y, spin_matrix(y @ eta)
 
@@ -340,7 +340,7 @@ def add_spin_rows(
     row: Table, data: Array, q: Array, v: Array, a: Array, out: Array, scale: Array
 ) -> None:
     """Add the stiffening moments ΔJα + ω×ΔJω + ΔJ̇ω and elastic forces Σ ω_iω_j K_ij η."""
-    n, i, j = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
+    n, i, j = row[NUM_MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
     omega, alpha = vector3(v, j - 3), vector3(a, j - 3)
     y, dJ = spin_parts(row, data, q[i : i + n])
     force = spin_products(omega) @ y
@@ -348,8 +348,8 @@ def add_spin_rows(
         out[j + k] += force[k]
         scale[j + k] += abs(force[k])
     rate = mv3(spin_matrix(y @ v[j : j + n]), omega)
-    moment = add3(mv3(dJ, alpha), cross3(omega, mv3(dJ, omega)))
-    put3(out, j - 3, add3(vector3(out, j - 3), add3(moment, scaled3(2.0, rate))))
+    moment = sum3(mv3(dJ, alpha), cross3(omega, mv3(dJ, omega)))
+    put3(out, j - 3, sum3(vector3(out, j - 3), sum3(moment, scaled3(2.0, rate))))
 
 
 @kernel
@@ -359,25 +359,25 @@ def integrals(table: Table, data: Array, q: Array, v: Array, gravity: Array) -> 
     The momenta are linear and angular momentum about the global origin in global components.
     """
     row = table[0]
-    n, m, A, origin = row[MODES], data[row[MASS]], orientation(row, q), vector3(q, row[FIRST_Q])
+    n, m, A, origin = row[NUM_MODES], data[row[MASS]], orientation(row, q), vector3(q, row[FIRST_Q])
     V, omega = tmv3(A, vector3(v, row[FIRST_V])), vector3(v, row[FIRST_V] + 3)
     _, (s0, s1, _), Q = inertia_integrals(row, data, q, v, v)
     Q0, Q1, _ = squares3(Q)
     J, eta, rate = inertia_tensor(Q0), q[7:], v[6:]
-    if row[SPINS] > 0:
-        J = plus3(J, spin_parts(row, data, eta)[1])
-    spin, swing, inner = mv3(J, omega), axial3(Q1), add3(cross3(omega, s0), s1)
+    if row[NUM_SPINS] > 0:
+        J = sum33(J, spin_parts(row, data, eta)[1])
+    spin, swing, inner = mv3(J, omega), axial3(Q1), sum3(cross3(omega, s0), s1)
     kinetic = 0.5 * m * dot3(V, V) + dot3(V, inner) + 0.5 * dot3(omega, spin) + dot3(omega, swing)
     inertia = matrix(data, row[MASS_MATRIX], n, n) @ rate
     spring_force, elastic = matrix(data, row[STIFFNESS], n, n) @ eta, 0.0
     for k in range(n):
         kinetic += 0.5 * rate[k] * inertia[k]
         elastic += 0.5 * eta[k] * spring_force[k]
-    lever = add3(scaled3(m, origin), mv3(A, s0))
-    linear = mv3(A, add3(scaled3(m, V), inner))
-    about_frame = mv3(A, add3(cross3(s0, V), add3(spin, swing)))
+    lever = sum3(scaled3(m, origin), mv3(A, s0))
+    linear = mv3(A, sum3(scaled3(m, V), inner))
+    about_frame = mv3(A, sum3(cross3(s0, V), sum3(spin, swing)))
     out = np.zeros(9)
     put3(out, 0, (kinetic, elastic, -dot3(lever, vector3(gravity, 0))))
     put3(out, 3, linear)
-    put3(out, 6, add3(cross3(origin, linear), about_frame))
+    put3(out, 6, sum3(cross3(origin, linear), about_frame))
     return out

@@ -9,20 +9,20 @@ import numpy as np
 
 from dolfinx_mbd.kernels.body_table import (
     BEND,
-    BENDS,
     DAMPING,
     FIRST_FRAME,
     FIRST_MOMENTS,
     FIRST_Q,
     FIRST_V,
-    FRAMES,
     H_PAIRS,
     H_ROWS,
     MASS,
     MASS_MATRIX,
-    MODES,
+    NUM_BENDS,
+    NUM_FRAMES,
+    NUM_MODES,
+    NUM_SPINS,
     SPIN,
-    SPINS,
     STIFFNESS,
     TANGENTS,
     matrix,
@@ -51,15 +51,15 @@ from dolfinx_mbd.kernels.small_vectors import (
     Matrix3,
     Table,
     Vector3,
-    add3,
-    add33,
     add_column3,
+    add_scaled33,
     cross3,
     mm3,
     mv3,
-    plus3,
     put3,
     scaled3,
+    sum3,
+    sum33,
     tmv3,
     transposed3,
     vector3,
@@ -83,21 +83,21 @@ def tangents(
     """
     for b in range(table.shape[0]):
         row = table[b]
-        size, start, j = 6 + row[MODES], row[TANGENTS], row[FIRST_V]
+        size, start, j = 6 + row[NUM_MODES], row[TANGENTS], row[FIRST_V]
         Kt = matrix(flat, start, size, size)
         Ct = matrix(flat, start + size * size, size, size)
         Mt = matrix(flat, start + 2 * size * size, size, size)
         A = orientation(row, q)
         omega, alpha, total = vector3(v, j + 3), vector3(a, j + 3), vector3(a, j)
-        acceleration = tmv3(A, add3(total, scaled3(-1.0, vector3(gravity, 0))))
+        acceleration = tmv3(A, sum3(total, scaled3(-1.0, vector3(gravity, 0))))
         X, s, Q = inertia_integrals(row, data, q, v, a)
         w = skew3(omega)
-        W = plus3(skew3(alpha), mm3(w, w))
+        W = sum33(skew3(alpha), mm3(w, w))
         _frame_tangent(data[row[MASS]], A, acceleration, omega, W, s, Q, Kt, Ct, Mt)
         if size > 6:
             _elastic_tangent(row, data, A, acceleration, omega, W, X, Kt, Ct, Mt)
         _add_wrenches(row, data, q, A, wrenches, Kt)
-        if row[SPINS] > 0:
+        if row[NUM_SPINS] > 0:
             _add_spins(row, data, q, v, alpha, Kt, Ct, Mt)
 
 
@@ -123,16 +123,16 @@ def _frame_tangent(
     clear(Mt)
     coupling = mm3(A, lever)
     Mt[0, 0] = Mt[1, 1] = Mt[2, 2] = m
-    add33(Mt, 0, 3, -1.0, coupling)
-    add33(Mt, 3, 0, -1.0, transposed3(coupling))
-    add33(Mt, 3, 3, 1.0, J)
-    inner = plus3(skew3(add3(cross3(omega, s0), scaled3(2.0, s1))), mm3(w, lever))
-    add33(Ct, 0, 3, -1.0, mm3(A, inner))
-    add33(Ct, 3, 3, 1.0, plus3(mm3(w, J), skew3(scaled3(-1.0, mv3(J, omega)))))
-    add33(Ct, 3, 3, 2.0, inertia_tensor(transposed3(Q1)))
-    force = add3(add3(mv3(W, s0), scaled3(2.0, cross3(omega, s1))), s2)
-    add33(Kt, 0, 3, -1.0, mm3(A, skew3(force)))
-    add33(Kt, 3, 3, 1.0, mm3(lever, skew3(acceleration)))
+    add_scaled33(Mt, 0, 3, -1.0, coupling)
+    add_scaled33(Mt, 3, 0, -1.0, transposed3(coupling))
+    add_scaled33(Mt, 3, 3, 1.0, J)
+    inner = sum33(skew3(sum3(cross3(omega, s0), scaled3(2.0, s1))), mm3(w, lever))
+    add_scaled33(Ct, 0, 3, -1.0, mm3(A, inner))
+    add_scaled33(Ct, 3, 3, 1.0, sum33(mm3(w, J), skew3(scaled3(-1.0, mv3(J, omega)))))
+    add_scaled33(Ct, 3, 3, 2.0, inertia_tensor(transposed3(Q1)))
+    force = sum3(sum3(mv3(W, s0), scaled3(2.0, cross3(omega, s1))), s2)
+    add_scaled33(Kt, 0, 3, -1.0, mm3(A, skew3(force)))
+    add_scaled33(Kt, 3, 3, 1.0, mm3(lever, skew3(acceleration)))
 
 
 @inner_kernel
@@ -149,12 +149,12 @@ def _elastic_tangent(
     Mt: Array,
 ) -> None:
     """Write the rows and columns of the elastic coordinates."""
-    n, w = row[MODES], skew3(omega)
+    n, w = row[NUM_MODES], skew3(omega)
     weights = elastic_weights(W, w)
     H, G = matrix(data, row[H_PAIRS], 9, (n + 1) ** 2), matrix(data, row[H_ROWS], 9 * n + 9, n + 1)
     by_values, by_rates = np.dot(weights[0], H), np.dot(weights[1], H)
     P, P_rates, P_accelerations = np.dot(G, X[0]), np.dot(G, X[1]), np.dot(G, X[2])
-    by_rate, by_spin = mm3(A, plus3(w, w)), mm3(A, W)
+    by_rate, by_spin = mm3(A, sum33(w, w)), mm3(A, W)
     for k in range(n):
         mass = data[row[MASS_MATRIX] + k * n : row[MASS_MATRIX] + k * n + n]
         damping = data[row[DAMPING] + k * n : row[DAMPING] + k * n + n]
@@ -171,12 +171,12 @@ def _elastic_tangent(
         P2 = square3(P_accelerations, 9 * k + 9)
         P0_transposed = transposed3(P0)
         # Force and moment of the body frame per unit of η̈_k, then derivatives by η_k and η̇_k
-        P0_sum, force, moment = plus3(P0, P0_transposed), mv3(A, s), axial3(P0_transposed)
-        by_q = add3(axial_product3(P0_sum, W), scaled3(2.0, axial_product3(P1, w)))
-        by_q = add3(by_q, add3(axial3(P2), cross3(s, acceleration)))
+        P0_sum, force, moment = sum33(P0, P0_transposed), mv3(A, s), axial3(P0_transposed)
+        by_q = sum3(axial_product3(P0_sum, W), scaled3(2.0, axial_product3(P1, w)))
+        by_q = sum3(by_q, sum3(axial3(P2), cross3(s, acceleration)))
         by_eta_rate = scaled3(-2.0 * (P0[0][0] + P0[1][1] + P0[2][2]), omega)
-        by_eta_rate = add3(
-            by_eta_rate, add3(mv3(P0_sum, omega), scaled3(2.0, axial3(transposed3(P1))))
+        by_eta_rate = sum3(
+            by_eta_rate, sum3(mv3(P0_sum, omega), scaled3(2.0, axial3(transposed3(P1))))
         )
         add_column3(Mt, 0, k + 6, force)
         add_column3(Mt, 3, k + 6, moment)
@@ -201,19 +201,19 @@ def _add_wrenches(
     row: Table, data: Array, q: Array, A: Matrix3, wrenches: Array, Kt: Array
 ) -> None:
     """Add the derivatives of the wrenches at the frames with respect to q."""
-    n = row[MODES]
+    n = row[NUM_MODES]
     motion, jacobian = frame_motion(row, data, q)
-    loads = np.zeros(6 * row[FRAMES])
-    for k in range(row[FRAMES]):
+    loads = np.zeros(6 * row[NUM_FRAMES])
+    for k in range(row[NUM_FRAMES]):
         lever, theta = lever_and_rotation(row, data, motion, k)
         force, moment = wrench_in(A, wrenches[row[FIRST_FRAME] + k])
-        add33(Kt, 3, 3, -1.0, plus3(mm3(skew3(lever), skew3(force)), skew3(moment)))
+        add_scaled33(Kt, 3, 3, -1.0, sum33(mm3(skew3(lever), skew3(force)), skew3(moment)))
         put3(loads, 6 * k, force)
         put3(loads, 6 * k + 3, mv3(tangent3(theta), moment))
         if n > 0:
             _wrench_columns(jacobian, 6 * k, theta, force, moment, Kt)
-    if row[BENDS] > 0:
-        _add_weighted(loads, matrix(data, row[BEND], 6 * row[BENDS], n * n), n, Kt)
+    if row[NUM_BENDS] > 0:
+        _add_weighted(loads, matrix(data, row[BEND], 6 * row[NUM_BENDS], n * n), n, Kt)
 
 
 @inner_kernel
@@ -232,16 +232,16 @@ def _wrench_columns(
 ) -> None:
     """Add the derivatives of a frame's wrench to the rows and columns of the modes."""
     n = jacobian.shape[1]
-    by_turn = transposed3(mm3(tangent3(theta), skew3(moment)))
-    slope = transposed3(tangent_derivative3(theta, moment))
+    moment_by_rotation = transposed3(mm3(tangent3(theta), skew3(moment)))
+    by_theta = transposed3(tangent_derivative3(theta, moment))
     first, second, third = jacobian[line + 3], jacobian[line + 4], jacobian[line + 5]
     for i in range(n):
         move = jacobian[line, i], jacobian[line + 1, i], jacobian[line + 2, i]
         turn = jacobian[line + 3, i], jacobian[line + 4, i], jacobian[line + 5, i]
-        arm, (x, y, z) = cross3(force, move), mv3(slope, turn)
-        add_column3(Kt, 3, 6 + i, arm)
-        modal = add3(arm, scaled3(-1.0, mv3(by_turn, turn)))
-        put3(Kt[6 + i], 3, add3(vector3(Kt[6 + i], 3), modal))
+        moment_of_move, (x, y, z) = cross3(force, move), mv3(by_theta, turn)
+        add_column3(Kt, 3, 6 + i, moment_of_move)
+        modal = sum3(moment_of_move, scaled3(-1.0, mv3(moment_by_rotation, turn)))
+        put3(Kt[6 + i], 3, sum3(vector3(Kt[6 + i], 3), modal))
         target = Kt[6 + i, 6:]
         for j in range(n):
             target[j] -= x * first[j] + y * second[j] + z * third[j]
@@ -252,24 +252,24 @@ def _add_spins(
     row: Table, data: Array, q: Array, v: Array, alpha: Vector3, Kt: Array, Ct: Array, Mt: Array
 ) -> None:
     """Add the derivatives of the stiffening moments and forces of the unit spins."""
-    n, i, j = row[MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
+    n, i, j = row[NUM_MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
     omega, rate = vector3(v, j - 3), v[j : j + n]
     y, dJ = spin_parts(row, data, q[i : i + n])
     w, rates = skew3(omega), matrix(data, row[SPIN], 6 * n, n) @ rate
-    add33(Mt, 3, 3, 1.0, dJ)
-    add33(Ct, 3, 3, 1.0, plus3(mm3(w, dJ), skew3(scaled3(-1.0, mv3(dJ, omega)))))
-    add33(Ct, 3, 3, 2.0, spin_matrix(y @ rate))
+    add_scaled33(Mt, 3, 3, 1.0, dJ)
+    add_scaled33(Ct, 3, 3, 1.0, sum33(mm3(w, dJ), skew3(scaled3(-1.0, mv3(dJ, omega)))))
+    add_scaled33(Ct, 3, 3, 2.0, spin_matrix(y @ rate))
     _add_weighted(spin_products(omega), matrix(data, row[SPIN], 6, n * n), n, Kt)
     unit = np.zeros(6)
-    for c in range(row[SPINS]):
+    for c in range(row[NUM_SPINS]):
         unit[c] = 1.0
         E = spin_matrix(unit)
         unit[c] = 0.0
         along = mv3(E, omega)
-        inner = add3(mv3(E, alpha), cross3(omega, along))
+        inner = sum3(mv3(E, alpha), cross3(omega, along))
         for k in range(n):
-            by_q = add3(scaled3(y[c, k], inner), scaled3(rates[c * n + k], along))
+            by_q = sum3(scaled3(y[c, k], inner), scaled3(rates[c * n + k], along))
             by_v = scaled3(2.0 * y[c, k], along)
             add_column3(Kt, 3, 6 + k, scaled3(2.0, by_q))
             add_column3(Ct, 3, 6 + k, by_v)
-            put3(Ct[6 + k], 3, add3(vector3(Ct[6 + k], 3), scaled3(-1.0, by_v)))
+            put3(Ct[6 + k], 3, sum3(vector3(Ct[6 + k], 3), scaled3(-1.0, by_v)))

@@ -11,13 +11,13 @@ from __future__ import annotations
 from dolfinx_mbd.kernels.body_table import (
     AXES,
     BEND,
-    BENDS,
     FIRST_FRAME,
     FIRST_Q,
     FIRST_V,
-    FRAMES,
-    MODES,
     MOTION,
+    NUM_BENDS,
+    NUM_FRAMES,
+    NUM_MODES,
     POINTS,
     matrix,
 )
@@ -35,7 +35,6 @@ from dolfinx_mbd.kernels.small_vectors import (
     Matrix3,
     Table,
     Vector3,
-    add3,
     add_column3,
     cross3,
     mm3,
@@ -44,6 +43,7 @@ from dolfinx_mbd.kernels.small_vectors import (
     put33,
     scaled3,
     scaled33,
+    sum3,
     vector3,
 )
 
@@ -58,11 +58,11 @@ def orientation(row: Table, q: Array) -> Matrix3:
 @inner_kernel
 def frame_motion(row: Table, data: Array, q: Array) -> tuple[Array, Array]:
     """Return (d, θ) of all frames of a body (6F,) and its derivative with respect to η (6F, n)."""
-    n, lines, first = row[MODES], 6 * row[FRAMES], row[FIRST_Q] + 7
+    n, lines, first = row[NUM_MODES], 6 * row[NUM_FRAMES], row[FIRST_Q] + 7
     eta = q[first : first + n]
     jacobian = matrix(data, row[MOTION], lines, n)
     motion = jacobian @ eta
-    if row[BENDS] > 0:
+    if row[NUM_BENDS] > 0:
         change = matrix(matrix(data, row[BEND], lines * n, n) @ eta, 0, lines, n)
         second = change @ eta
         for c in range(lines):
@@ -76,7 +76,7 @@ def frame_motion(row: Table, data: Array, q: Array) -> tuple[Array, Array]:
 @inner_kernel
 def lever_and_rotation(row: Table, data: Array, motion: Array, k: int) -> tuple[Vector3, Vector3]:
     """Return x_k + d and θ of frame k in body components."""
-    lever = add3(vector3(data, row[POINTS] + 3 * k), vector3(motion, 6 * k))
+    lever = sum3(vector3(data, row[POINTS] + 3 * k), vector3(motion, 6 * k))
     return lever, vector3(motion, 6 * k + 3)
 
 
@@ -87,13 +87,13 @@ def frame_poses(table: Table, data: Array, q: Array, position: Array, rotation: 
         row = table[b]
         A = orientation(row, q)
         motion, _ = frame_motion(row, data, q)
-        for k in range(row[FRAMES]):
+        for k in range(row[NUM_FRAMES]):
             lever, theta = lever_and_rotation(row, data, motion, k)
             w, x, y, z = quaternion_exp(theta)
             start, frame = row[AXES] + 9 * k, row[FIRST_FRAME] + k
             axes = vector3(data, start), vector3(data, start + 3), vector3(data, start + 6)
             put33(rotation[frame], 0, 0, mm3(mm3(A, rotation_rows(w, x, y, z)), axes))
-            put3(position[frame], 0, add3(vector3(q, row[FIRST_Q]), mv3(A, lever)))
+            put3(position[frame], 0, sum3(vector3(q, row[FIRST_Q]), mv3(A, lever)))
 
 
 @kernel
@@ -106,7 +106,7 @@ def frame_jacobians(table: Table, data: Array, q: Array, out: Array) -> None:
         row = table[b]
         A = orientation(row, q)
         motion, jacobian = frame_motion(row, data, q)
-        for k in range(row[FRAMES]):
+        for k in range(row[NUM_FRAMES]):
             lever, theta = lever_and_rotation(row, data, motion, k)
             back = scaled3(-1.0, theta)
             J = out[row[FIRST_FRAME] + k]
@@ -140,15 +140,15 @@ def frame_velocities(table: Table, data: Array, q: Array, v: Array, out: Array) 
         row = table[b]
         A, j = orientation(row, q), row[FIRST_V]
         motion, jacobian = frame_motion(row, data, q)
-        rates = jacobian @ v[j + 6 : j + 6 + row[MODES]]
+        rates = jacobian @ v[j + 6 : j + 6 + row[NUM_MODES]]
         omega = vector3(v, j + 3)
-        for k in range(row[FRAMES]):
+        for k in range(row[NUM_FRAMES]):
             lever, theta = lever_and_rotation(row, data, motion, k)
             move, turn = vector3(rates, 6 * k), vector3(rates, 6 * k + 3)
-            move = mv3(A, add3(cross3(omega, lever), move))
-            turn = mv3(A, add3(omega, tangent_times(scaled3(-1.0, theta), turn)))
+            move = mv3(A, sum3(cross3(omega, lever), move))
+            turn = mv3(A, sum3(omega, tangent_times(scaled3(-1.0, theta), turn)))
             frame = out[row[FIRST_FRAME] + k]
-            put3(frame, 0, add3(vector3(v, j), move))
+            put3(frame, 0, sum3(vector3(v, j), move))
             put3(frame, 3, turn)
 
 
@@ -161,20 +161,20 @@ def frame_velocity_tangents(table: Table, data: Array, q: Array, v: Array, out: 
     """
     for b in range(table.shape[0]):
         row = table[b]
-        n, j, A = row[MODES], row[FIRST_V], orientation(row, q)
+        n, j, A = row[NUM_MODES], row[FIRST_V], orientation(row, q)
         motion, jacobian = frame_motion(row, data, q)
         omega, rate = vector3(v, j + 3), v[j + 6 : j + 6 + n]
-        rates, lines = jacobian @ rate, 6 * row[BENDS]
+        rates, lines = jacobian @ rate, 6 * row[NUM_BENDS]
         change = matrix(matrix(data, row[BEND], lines * n, n) @ rate, 0, lines, n)
         minus, by_spin = scaled33(-1.0, A), mm3(A, skew3(omega))
-        for k in range(row[FRAMES]):
+        for k in range(row[NUM_FRAMES]):
             lever, theta = lever_and_rotation(row, data, motion, k)
             turn, back = vector3(rates, 6 * k + 3), scaled3(-1.0, theta)
-            speed = add3(cross3(omega, lever), vector3(rates, 6 * k))
+            speed = sum3(cross3(omega, lever), vector3(rates, 6 * k))
             D = out[row[FIRST_FRAME] + k]
             clear(D)
             put33(D, 0, 3, mm3(minus, skew3(speed)))
-            put33(D, 3, 3, mm3(minus, skew3(add3(omega, tangent_times(back, turn)))))
+            put33(D, 3, 3, mm3(minus, skew3(sum3(omega, tangent_times(back, turn)))))
             _add_columns(by_spin, jacobian, 6 * k, D, 0)
             _add_columns(mm3(minus, tangent_derivative3(back, turn)), jacobian, 6 * k + 3, D, 3)
             if lines > 0:

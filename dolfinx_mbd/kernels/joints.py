@@ -25,16 +25,16 @@ from dolfinx_mbd.kernels.small_vectors import (
     Array,
     Matrix3,
     Vector3,
-    add3,
-    add33,
+    add_scaled33,
     cross3,
     dot3,
     mm3,
     outer3,
-    plus3,
     put3,
     scaled3,
     scaled33,
+    sum3,
+    sum33,
     vector3,
 )
 
@@ -99,14 +99,14 @@ def joint_second(p1: Array, Q1: Array, p2: Array, Q2: Array, lam: Array) -> Arra
     D = np.zeros((J, 12, 12))
     for j in range(J):
         force = scaled3(lam[j, 0], _axis(Q1, j, 0))
-        force = add3(force, scaled3(lam[j, 1], _axis(Q1, j, 1)))
-        force = add3(force, scaled3(lam[j, 2], _axis(Q1, j, 2)))
+        force = sum3(force, scaled3(lam[j, 1], _axis(Q1, j, 1)))
+        force = sum3(force, scaled3(lam[j, 2], _axis(Q1, j, 2)))
         L = skew3(force)
-        add33(D[j], 0, 3, 1.0, L)
-        add33(D[j], 6, 3, -1.0, L)
-        add33(D[j], 3, 3, 1.0, mm3(skew3(_relative_position(p1, p2, j)), L))
-        add33(D[j], 3, 0, -1.0, L)
-        add33(D[j], 3, 6, 1.0, L)
+        add_scaled33(D[j], 0, 3, 1.0, L)
+        add_scaled33(D[j], 6, 3, -1.0, L)
+        add_scaled33(D[j], 3, 3, 1.0, mm3(skew3(_relative_position(p1, p2, j)), L))
+        add_scaled33(D[j], 3, 0, -1.0, L)
+        add_scaled33(D[j], 3, 6, 1.0, L)
         for row, sign, a, b in _ROTATIONS:
             if lam[j, row] != 0.0:
                 e, f = skew3(_axis(Q1, j, a)), skew3(_axis(Q2, j, b))
@@ -118,10 +118,10 @@ def joint_second(p1: Array, Q1: Array, p2: Array, Q2: Array, lam: Array) -> Arra
 @inner_kernel
 def _add_rotation_blocks(D: Array, first: Matrix3, second: Matrix3) -> None:
     """Add derivatives with respect to rotation 1 (`first`) and rotation 2 (`second`)."""
-    add33(D, 3, 3, 1.0, first)
-    add33(D, 3, 9, -1.0, second)
-    add33(D, 9, 3, -1.0, first)
-    add33(D, 9, 9, 1.0, second)
+    add_scaled33(D, 3, 3, 1.0, first)
+    add_scaled33(D, 3, 9, -1.0, second)
+    add_scaled33(D, 9, 3, -1.0, first)
+    add_scaled33(D, 9, 9, 1.0, second)
 
 
 @kernel
@@ -152,7 +152,7 @@ def _angle_terms(Q1: Array, Q2: Array, i: int, j: int) -> tuple[float, float, Ve
     """Return x, y of the angle atan2(y, x) = atan2(e_y·f_x, e_x·f_x), and w = x e_y − y e_x."""
     ex, ey, fx = _axis(Q1, i, 0), _axis(Q1, i, 1), _axis(Q2, j, 0)
     x, y = dot3(ex, fx), dot3(ey, fx)
-    return x, y, add3(scaled3(x, ey), scaled3(-y, ex))
+    return x, y, sum3(scaled3(x, ey), scaled3(-y, ex))
 
 
 @inner_kernel
@@ -177,12 +177,12 @@ def rotation_second(Q1: Array, Q2: Array) -> Array:
         ex, ey, fx = _axis(Q1, j, 0), _axis(Q1, j, 1), _axis(Q2, j, 0)
         gx, gy, factor = cross3(ex, fx), cross3(ey, fx), 1.0 / (x * x + y * y)
         # common = −F (e_y⊗g_x − e_x⊗g_y)/|.|² − (w×f_x)⊗(2x g_x + 2y g_y)/|.|⁴
-        change = add3(scaled3(2.0 * x, gx), scaled3(2.0 * y, gy))
-        common = plus3(outer3(-factor, cross3(fx, ey), gx), outer3(factor, cross3(fx, ex), gy))
-        common = plus3(common, outer3(-factor * factor, cross3(w, fx), change))
+        change = sum3(scaled3(2.0 * x, gx), scaled3(2.0 * y, gy))
+        common = sum33(outer3(-factor, cross3(fx, ey), gx), outer3(factor, cross3(fx, ex), gy))
+        common = sum33(common, outer3(-factor * factor, cross3(w, fx), change))
         F, W = skew3(fx), skew3(w)
         first, second = scaled33(factor, mm3(F, W)), scaled33(factor, mm3(W, F))
-        _add_rotation_blocks(D[j], plus3(common, first), plus3(common, second))
+        _add_rotation_blocks(D[j], sum33(common, first), sum33(common, second))
     return D
 
 
@@ -222,7 +222,7 @@ def axis_coordinates(
     for j in range(J):
         i, k = first[j], second[j]
         e, d = _axis(rotation, i, 2), vector3(position[k], 0)
-        d = add3(d, scaled3(-1.0, vector3(position[i], 0)))
+        d = sum3(d, scaled3(-1.0, vector3(position[i], 0)))
         values[j, ABOUT], values[j, ALONG] = _angle(rotation, i, k, before[j]), dot3(e, d)
         slope = _angle_gradient(rotation, rotation, i, k)
         about, along = gradients[j, ABOUT], gradients[j, ALONG]
@@ -245,10 +245,10 @@ def add_axis_forces(
     frames: NDArray[np.int64],
     wrenches: Array,
 ) -> None:
-    """Add forces along joint axes and torques about them, (L,), to the wrenches (frames, 6).
+    """Add forces along joint axes and torques about them, (loads,), to the wrenches (frames, 6).
 
-    `axes` (L, 2) contains joint and motion, 0 about and 1 along the axis, `frames` (L, 2) the
-    frames of the joint, and `gradients` (J, 2, 12) those of `axis_coordinates`.
+    `axes` (loads, 2) contains joint and motion, ABOUT or ALONG the axis, `frames` (loads, 2) the
+    frames of the joint, and `gradients` (joints, 2, 12) those of `axis_coordinates`.
     """
     for n in range(sizes.shape[0]):
         joint, motion, first, second = axes[n, 0], axes[n, 1], frames[n, 0], frames[n, 1]

@@ -49,17 +49,17 @@ def add_products(
     column_starts: NDArray[np.int64],
     out: Array,
 ) -> None:
-    """Add the products LᵀDR of matrices D (N, 12, 12) between pairs of frames to `out`.
+    """Add the products LᵀDR of matrices D (pairs, 12, 12) between pairs of frames to `out`.
 
     Args:
         D: Matrices with six rows and columns for each frame of a pair.
-        rows: Frames of the rows, (N, 2).
-        columns: Frames of the columns, (N, 2).
+        rows: Frames of the rows, (pairs, 2).
+        columns: Frames of the columns, (pairs, 2).
         left: Jacobians L of all frames, (frames, 6, w).
         right: Jacobians R of all frames, (frames, 6, w).
         widths: Number of columns of the Jacobians of each frame, (frames,).
-        row_starts: First row of the product of each frame of a pair in `out`, (N, 2).
-        column_starts: First column, (N, 2).
+        row_starts: First row of the product of each frame of a pair in `out`, (pairs, 2).
+        column_starts: First column, (pairs, 2).
         out: Sum of the products.
     """
     half = np.zeros((left.shape[1], left.shape[2]))

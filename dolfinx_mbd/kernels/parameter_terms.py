@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from dolfinx_mbd.kernels.body_table import (
     FIRST_FRAME,
     FIRST_V,
-    FRAMES,
     MASS,
-    MODES,
-    SPINS,
+    NUM_FRAMES,
+    NUM_MODES,
+    NUM_SPINS,
 )
 from dolfinx_mbd.kernels.compilation import kernel
 from dolfinx_mbd.kernels.floating_frame import (
@@ -33,11 +33,11 @@ from dolfinx_mbd.kernels.rotations import skew3
 from dolfinx_mbd.kernels.small_vectors import (
     Array,
     Table,
-    add3,
     mm3,
-    plus3,
     put3,
     scaled3,
+    sum3,
+    sum33,
     tmv3,
     vector3,
 )
@@ -57,23 +57,23 @@ def inertia_forces(
             row = table[b]
             j, A = row[FIRST_V], orientation(row, q[s])
             omega, alpha = vector3(v[s], j + 3), vector3(a[s], j + 3)
-            total = add3(vector3(a[s], j), scaled3(-1.0, vector3(gravity, 0)))
+            total = sum3(vector3(a[s], j), scaled3(-1.0, vector3(gravity, 0)))
             acceleration = tmv3(A, total)
             X, moments, Q = inertia_integrals(row, data, q[s], v[s], a[s])
             w = skew3(omega)
-            W = plus3(skew3(alpha), mm3(w, w))
+            W = sum33(skew3(alpha), mm3(w, w))
             m = data[row[MASS]]
             force, moment = frame_forces(m, A, acceleration, omega, W, moments, Q)
-            put3(out[s], j, add3(vector3(out[s], j), force))
-            put3(out[s], j + 3, add3(vector3(out[s], j + 3), moment))
-            if row[MODES] > 0:
+            put3(out[s], j, sum3(vector3(out[s], j), force))
+            put3(out[s], j + 3, sum3(vector3(out[s], j + 3), moment))
+            if row[NUM_MODES] > 0:
                 weights = elastic_weights(W, w)
                 inertia, elastic, damping, _ = elastic_forces(
                     row, data, q[s], v[s], a[s], X, weights, acceleration
                 )
-                for k in range(row[MODES]):
+                for k in range(row[NUM_MODES]):
                     out[s, j + 6 + k] += inertia[k] + elastic[k] + damping[k]
-            if row[SPINS] > 0:
+            if row[NUM_SPINS] > 0:
                 add_spin_rows(row, data, q[s], v[s], a[s], out[s], scale)
 
 
@@ -126,7 +126,7 @@ def wrench_forces(table: Table, data: Array, q: Array, wrenches: Array, out: Arr
     for s in range(q.shape[0]):
         for b in range(table.shape[0]):
             row, size = table[b], 0.0
-            for k in range(row[FRAMES]):
+            for k in range(row[NUM_FRAMES]):
                 for c in range(6):
                     size = max(size, abs(wrenches[s, row[FIRST_FRAME] + k, c]))
             if size > 0.0:

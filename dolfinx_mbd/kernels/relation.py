@@ -32,13 +32,13 @@ from dolfinx_mbd.kernels.small_vectors import (
     Array,
     Matrix3,
     Vector3,
-    add3,
     cross3,
     mm3,
     mv3,
     put3,
     put33,
     scaled3,
+    sum3,
     tmv3,
     transposed3,
     vector3,
@@ -58,12 +58,12 @@ def relative_motion(p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: A
     Q, d, R = _rows(Q1), np.empty(3), np.empty((3, 3))
     v, omega = np.empty(3), np.empty(3)
     w1, w2 = vector3(u1, 3), vector3(u2, 3)
-    between = tmv3(Q, add3(vector3(p2, 0), scaled3(-1.0, vector3(p1, 0))))
-    speed = tmv3(Q, add3(vector3(u2, 0), scaled3(-1.0, vector3(u1, 0))))
+    between = tmv3(Q, sum3(vector3(p2, 0), scaled3(-1.0, vector3(p1, 0))))
+    speed = tmv3(Q, sum3(vector3(u2, 0), scaled3(-1.0, vector3(u1, 0))))
     put3(d, 0, between)
     put33(R, 0, 0, mm3(transposed3(Q), _rows(Q2)))
-    put3(v, 0, add3(speed, cross3(between, tmv3(Q, w1))))
-    put3(omega, 0, tmv3(Q, add3(w2, scaled3(-1.0, w1))))
+    put3(v, 0, sum3(speed, cross3(between, tmv3(Q, w1))))
+    put3(omega, 0, tmv3(Q, sum3(w2, scaled3(-1.0, w1))))
     return d, R, v, omega
 
 
@@ -77,7 +77,7 @@ def pair_wrenches(Q1: Array, d: Array, f: Array) -> Array:
     force, moment = mv3(Q, vector3(f, 0)), mv3(Q, vector3(f, 3))
     lever = cross3(mv3(Q, vector3(d, 0)), force)
     put3(out, 0, scaled3(-1.0, force))
-    put3(out, 3, scaled3(-1.0, add3(moment, lever)))
+    put3(out, 3, scaled3(-1.0, sum3(moment, lever)))
     put3(out, 6, force)
     put3(out, 9, moment)
     out[12:] = f[6:]
@@ -209,7 +209,7 @@ def pair_tangents(Q1: Array, u1: Array, motion: Motion, f: Array, G: Array) -> t
 def relative_poses(
     position: Array, rotation: Array, first: NDArray[np.int64], second: NDArray[np.int64]
 ) -> tuple[Array, Array]:
-    """Return d (N, 3) and R (N, 3, 3) of N pairs of frames."""
+    """Return d (pairs, 3) and R (pairs, 3, 3) of pairs of frames."""
     N = first.shape[0]
     d, R = np.zeros((N, 3)), np.zeros((N, 3, 3))
     for n in range(N):
@@ -228,7 +228,7 @@ def _force_and_moments(Q1: Array, d: Array, slope: Array) -> tuple[Vector3, Vect
     Q = _rows(Q1)
     force, moment = mv3(Q, vector3(slope, 0)), mv3(Q, vector3(slope, 3))
     lever = cross3(mv3(Q, vector3(d, 0)), force)
-    return force, moment, scaled3(-1.0, add3(moment, lever))
+    return force, moment, scaled3(-1.0, sum3(moment, lever))
 
 
 @kernel
@@ -287,7 +287,7 @@ def apply_constraints(
 ) -> None:
     """Subtract the gradients of constraints times their multipliers from the wrenches (frames, 6).
 
-    `frames` (N, 2) are the frames of the pairs, `rows` (n,) the indices of the constraints in
+    `frames` (pairs, 2) are the frames of the pairs, `rows` (n,) the indices of the constraints in
     `lam` (nc,); see `constraint_gradients` for the other arguments.
     """
     for n in range(rows.shape[0]):
@@ -303,7 +303,7 @@ def apply_constraints(
 
 @kernel
 def distance_rows(lengths: Array, d: Array) -> tuple[Array, Array]:
-    """Return |d| − L (N, 1) and its derivatives (N, 1, 6) for displacements d (N, 3)."""
+    """Return |d| − L (pairs, 1) and its derivatives (pairs, 1, 6) for displacements d (·, 3)."""
     values, slopes = np.zeros((d.shape[0], 1)), np.zeros((d.shape[0], 1, 6))
     for n in range(d.shape[0]):
         size = math.sqrt(d[n, 0] * d[n, 0] + d[n, 1] * d[n, 1] + d[n, 2] * d[n, 2])

@@ -22,12 +22,12 @@ from dolfinx_mbd.kernels.small_vectors import (
     Array,
     Matrix3,
     Vector3,
-    add3,
     cross3,
     dot3,
     outer3,
-    plus3,
     scaled3,
+    sum3,
+    sum33,
     vector3,
 )
 
@@ -214,7 +214,7 @@ def tangent_times(theta: Vector3, w: Vector3) -> Vector3:
     """Return T(θ) w."""
     b, c, _, _ = _coefficients(dot3(theta, theta))
     first = cross3(theta, w)
-    return add3(w, add3(scaled3(-b, first), scaled3(c, cross3(theta, first))))
+    return sum3(w, sum3(scaled3(-b, first), scaled3(c, cross3(theta, first))))
 
 
 @inner_kernel
@@ -222,11 +222,11 @@ def tangent_derivative3(theta: Vector3, w: Vector3) -> Matrix3:
     """Return the derivative of `T(θ) w` with respect to θ for constant w."""
     b, c, db, dc = _coefficients(dot3(theta, theta))
     first = cross3(theta, w)
-    radial = add3(scaled3(dc, cross3(theta, first)), scaled3(-db, first))
+    radial = sum3(scaled3(dc, cross3(theta, first)), scaled3(-db, first))
     along = c * dot3(theta, w)  # θ̃w̃ = w⊗θ − (θ·w) I
-    derivative = skew3(add3(scaled3(b, w), scaled3(-c, first)))
-    derivative = plus3(derivative, outer3(1.0, add3(radial, scaled3(-c, w)), theta))
-    return plus3(derivative, ((along, 0.0, 0.0), (0.0, along, 0.0), (0.0, 0.0, along)))
+    derivative = skew3(sum3(scaled3(b, w), scaled3(-c, first)))
+    derivative = sum33(derivative, outer3(1.0, sum3(radial, scaled3(-c, w)), theta))
+    return sum33(derivative, ((along, 0.0, 0.0), (0.0, along, 0.0), (0.0, 0.0, along)))
 
 
 @kernel

@@ -20,7 +20,7 @@ def vector3(x: Array, k: int) -> Vector3:
 
 
 @inner_kernel
-def add3(a: Vector3, b: Vector3) -> Vector3:
+def sum3(a: Vector3, b: Vector3) -> Vector3:
     """Return a + b."""
     return a[0] + b[0], a[1] + b[1], a[2] + b[2]
 
@@ -76,9 +76,9 @@ def mm3(A: Matrix3, B: Matrix3) -> Matrix3:
 
 
 @inner_kernel
-def plus3(A: Matrix3, B: Matrix3) -> Matrix3:
+def sum33(A: Matrix3, B: Matrix3) -> Matrix3:
     """Return A + B."""
-    return add3(A[0], B[0]), add3(A[1], B[1]), add3(A[2], B[2])
+    return sum3(A[0], B[0]), sum3(A[1], B[1]), sum3(A[2], B[2])
 
 
 @inner_kernel
@@ -116,7 +116,7 @@ def add_column3(out: Array, r: int, c: int, a: Vector3) -> None:
 
 
 @inner_kernel
-def add33(out: Array, r: int, c: int, factor: float, A: Matrix3) -> None:
+def add_scaled33(out: Array, r: int, c: int, factor: float, A: Matrix3) -> None:
     """Add a multiple of a matrix to a two-dimensional array, starting at row r and column c."""
     columns = transposed3(scaled33(factor, A))
     add_column3(out, r, c, columns[0])

@@ -13,7 +13,8 @@ depend on it. The smallest rotation is not defined at t = −t₀. If t is close
 from −t₀, and the reference axes are first rotated by half a turn about x. The x and y axes jump at
 this change.
 
-Arrays of F frames are P and S (F, 3, n), r₀ and p₀ (F, 3) and the reference axes (F, 3, 3).
+Arrays of the frames are P and S (frames, 3, n), r₀ and p₀ (frames, 3) and the reference axes
+(frames, 3, 3).
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ from dolfinx_mbd.kernels.small_vectors import (
     Array,
     Matrix3,
     Vector3,
-    add3,
     add_column3,
     cross3,
     dot3,
     mm3,
     mv3,
     outer3,
-    plus3,
     put3,
     put33,
     scaled3,
     scaled33,
+    sum3,
+    sum33,
     tmv3,
     vector3,
 )
@@ -53,7 +54,7 @@ def _tangent(
     S: Array, p0: Array, axes: Array, z: Array, k: int
 ) -> tuple[Vector3, float, Vector3, float]:
     """Return t, |p|, the reference (t₀ or −t₀) and the sign of the reference."""
-    p = add3(vector3(S[k] @ z, 0), vector3(p0[k], 0))
+    p = sum3(vector3(S[k] @ z, 0), vector3(p0[k], 0))
     size = math.sqrt(dot3(p, p))
     t, reference, sign = scaled3(1.0 / size, p), _column(axes, k, 2), 1.0
     if dot3(t, reference) < _REVERSAL_COSINE:
@@ -70,7 +71,7 @@ def _column(A: Array, k: int, j: int) -> Vector3:
 def _spin(t: Vector3, reference: Vector3) -> tuple[Vector3, Matrix3]:
     """Return the vector c of the module and its derivative with respect to t."""
     v, d = cross3(reference, t), 1.0 + dot3(reference, t)
-    derivative = plus3(outer3(1.0 / (d * d), v, reference), scaled33(-1.0 / d, skew3(reference)))
+    derivative = sum33(outer3(1.0 / (d * d), v, reference), scaled33(-1.0 / d, skew3(reference)))
     return scaled3(-1.0 / d, v), derivative
 
 
@@ -78,14 +79,14 @@ def _spin(t: Vector3, reference: Vector3) -> tuple[Vector3, Matrix3]:
 def _angular_velocity_map(t: Vector3, size: float, reference: Vector3) -> Matrix3:
     """Return the matrix W, which maps ṗ to ω."""
     c, _ = _spin(t, reference)
-    return scaled33(1.0 / size, plus3(skew3(t), outer3(1.0, t, c)))
+    return scaled33(1.0 / size, sum33(skew3(t), outer3(1.0, t, c)))
 
 
 @inner_kernel
 def _slope_derivative(D: Matrix3, f: Vector3, t: Vector3, size: float) -> Matrix3:
     """Return the derivative (D (I − t⊗t) − f⊗t)/|p|² of f(t)/|p| with respect to p; D = ∂f/∂t."""
-    change = outer3(-1.0, add3(mv3(D, t), f), t)
-    return scaled33(1.0 / (size * size), plus3(D, change))
+    change = outer3(-1.0, sum3(mv3(D, t), f), t)
+    return scaled33(1.0 / (size * size), sum33(D, change))
 
 
 @inner_kernel
@@ -95,9 +96,9 @@ def _angular_velocity_tangent(
     """Return the derivative of W(p) ṗ with respect to p for constant ṗ."""
     c, dc = _spin(t, reference)
     along = dot3(c, rate)
-    D = plus3(skew3(scaled3(-1.0, rate)), scaled33(along, _IDENTITY))
-    D = plus3(D, outer3(1.0, t, tmv3(dc, rate)))
-    return _slope_derivative(D, add3(cross3(t, rate), scaled3(along, t)), t, size)
+    D = sum33(skew3(scaled3(-1.0, rate)), scaled33(along, _IDENTITY))
+    D = sum33(D, outer3(1.0, t, tmv3(dc, rate)))
+    return _slope_derivative(D, sum3(cross3(t, rate), scaled3(along, t)), t, size)
 
 
 @kernel
@@ -111,12 +112,12 @@ def poses(
     position: Array,
     rotation: Array,
 ) -> None:
-    """Compute positions (F, 3) and orientations (F, 3, 3) of the frames."""
+    """Compute positions (frames, 3) and orientations (frames, 3, 3) of the frames."""
     for k in range(P.shape[0]):
-        put3(position[k], 0, add3(vector3(P[k] @ z, 0), vector3(r0[k], 0)))
+        put3(position[k], 0, sum3(vector3(P[k] @ z, 0), vector3(r0[k], 0)))
         t, _, reference, sign = _tangent(S, p0, axes, z, k)
         v = skew3(cross3(reference, t))
-        Q = plus3(_IDENTITY, plus3(v, scaled33(1.0 / (1.0 + dot3(reference, t)), mm3(v, v))))
+        Q = sum33(_IDENTITY, sum33(v, scaled33(1.0 / (1.0 + dot3(reference, t)), mm3(v, v))))
         for i in range(3):
             a, b, c = vector3(axes[k, i], 0)
             put3(rotation[k, i], 0, (a, sign * b, sign * c))
@@ -126,7 +127,7 @@ def poses(
 
 @kernel
 def jacobians(P: Array, S: Array, p0: Array, axes: Array, z: Array) -> Array:
-    """Return the derivatives (F, 6, n) of `velocities` with respect to ż."""
+    """Return the derivatives (frames, 6, n) of `velocities` with respect to ż."""
     J = np.zeros((P.shape[0], 6, P.shape[2]))
     for k in range(P.shape[0]):
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
@@ -148,7 +149,7 @@ def apply_wrenches(
     rows: Array,
     scale: Array,
 ) -> None:
-    """Subtract Jᵀw of the wrenches (F, 6) from the residual (n,); add magnitudes to the scale."""
+    """Subtract Jᵀw of the wrenches (frames, 6) from the residual; add sizes to the scale."""
     for k in range(P.shape[0]):
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
         force = vector3(wrenches[k], 0)
@@ -163,7 +164,7 @@ def apply_wrenches(
 def velocities(
     P: Array, S: Array, p0: Array, axes: Array, z: Array, rate: Array, out: Array
 ) -> None:
-    """Compute velocities and angular velocities (F, 6) of the frames in global components."""
+    """Compute velocities and angular velocities (frames, 6) of the frames in global components."""
     for k in range(P.shape[0]):
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
         put3(out[k], 0, vector3(P[k] @ rate, 0))
@@ -172,7 +173,7 @@ def velocities(
 
 @kernel
 def velocity_tangents(P: Array, S: Array, p0: Array, axes: Array, z: Array, rate: Array) -> Array:
-    """Return the derivatives (F, 6, n) of `velocities` with respect to z for constant ż."""
+    """Return the derivatives (frames, 6, n) of `velocities` with respect to z for constant ż."""
     D = np.zeros((P.shape[0], 6, P.shape[2]))
     for k in range(P.shape[0]):
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
@@ -184,7 +185,7 @@ def velocity_tangents(P: Array, S: Array, p0: Array, axes: Array, z: Array, rate
 
 @kernel
 def bias(P: Array, S: Array, p0: Array, axes: Array, z: Array, rate: Array) -> Array:
-    """Return the accelerations (F, 6) of the frames for z̈ = 0."""
+    """Return the accelerations (frames, 6) of the frames for z̈ = 0."""
     out = np.zeros((P.shape[0], 6))
     for k in range(P.shape[0]):
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
@@ -195,7 +196,7 @@ def bias(P: Array, S: Array, p0: Array, axes: Array, z: Array, rate: Array) -> A
 
 @kernel
 def wrench_tangent(P: Array, S: Array, p0: Array, axes: Array, z: Array, wrenches: Array) -> Array:
-    """Return the derivative (n, n) of Σ Jᵀw with respect to z for constant wrenches (F, 6)."""
+    """Return the derivative (n, n) of Σ Jᵀw with respect to z for constant wrenches (frames, 6)."""
     n = P.shape[2]
     out = np.zeros((n, n))
     for k in range(S.shape[0]):
@@ -205,8 +206,8 @@ def wrench_tangent(P: Array, S: Array, p0: Array, axes: Array, z: Array, wrenche
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
         c, dc = _spin(t, reference)
         along = dot3(m, t)
-        D = plus3(skew3(m), plus3(scaled33(along, dc), outer3(1.0, c, m)))
-        D = _slope_derivative(D, add3(cross3(m, t), scaled3(along, c)), t, size)
+        D = sum33(skew3(m), sum33(scaled33(along, dc), outer3(1.0, c, m)))
+        D = _slope_derivative(D, sum3(cross3(m, t), scaled3(along, c)), t, size)
         for j in range(n):
             turn = mv3(D, _column(S, k, j))
             for i in range(n):

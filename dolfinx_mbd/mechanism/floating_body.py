@@ -12,7 +12,7 @@ from dolfinx_mbd.body import Stiffening
 from dolfinx_mbd.checks import array, choice, metres, reject, vector
 from dolfinx_mbd.kernels import floating_frame as kernels
 from dolfinx_mbd.kernels import frames as frame_kernels
-from dolfinx_mbd.kernels.body_table import FIRST_MOMENTS, H_ROWS, MODES, table_of_one
+from dolfinx_mbd.kernels.body_table import FIRST_MOMENTS, H_ROWS, NUM_MODES, table_of_one
 from dolfinx_mbd.kernels.columns import OMEGA
 from dolfinx_mbd.kernels.floating_frame_tangents import tangents
 from dolfinx_mbd.kernels.rotations import exp_quaternion, quaternion_from_matrix, tangent
@@ -127,7 +127,7 @@ class FloatingBody:
         """Return the distance from the origin to the centre of mass, and the gyration radius, m."""
         row, data, m = self._table[0], self._data, self.typical_mass
         centre = data[row[FIRST_MOMENTS] :][:3] / m
-        second = data[row[H_ROWS] :][: 9 * (row[MODES] + 1) : row[MODES] + 1]  # ∫ρ x⊗x
+        second = data[row[H_ROWS] :][: 9 * (row[NUM_MODES] + 1) : row[NUM_MODES] + 1]  # ∫ρ x⊗x
         distance = float(np.linalg.norm(centre))
         radius = (second[0] + second[4] + second[8]) / m - distance**2
         return distance, float(np.sqrt(max(radius, 1e-12 * distance**2)))
@@ -199,6 +199,6 @@ def body_tangents(
 
     The array contains the three matrices (6+n, 6+n) of each body of the table in sequence.
     """
-    flat = np.empty(3 * int(((table[:, MODES] + 6) ** 2).sum()))
+    flat = np.empty(3 * int(((table[:, NUM_MODES] + 6) ** 2).sum()))
     tangents(table, data, q, v, a, gravity, wrenches, flat)
     return flat

@@ -225,7 +225,7 @@ class ContactElement(PairElement):
 
     @abstractmethod
     def states(self, pair: FramePair) -> Array:
-        """Return gap (m), gap rate (m/s) and normal force (N) of each contact point, (P, 3)."""
+        """Return gap (m), gap rate (m/s) and normal force (N) of contact points, (points, 3)."""
 
     def contact_states(self, *arguments: Any) -> Array:
         """Return `states`."""

@@ -101,7 +101,7 @@ class JointRelation(ABC):
 
     @classmethod
     def evaluate(cls, parameters: Any, d: Array, R: Array) -> tuple[Array, Array]:
-        """Return values (N, n) and slopes (N, n, 6) of several joints of this class.
+        """Return values (pairs, n) and slopes (pairs, n, 6) of several joints of this class.
 
         A class of which a mechanism has many joints may compute all of them together.
         """
@@ -148,12 +148,12 @@ class Distance(JointRelation):
 
     @classmethod
     def parameters(cls, relations: Sequence[Any]) -> Array:
-        """Return the lengths (N,)."""
+        """Return the lengths (pairs,)."""
         return np.array([item.length or 0.0 for item in relations])
 
     @classmethod
     def evaluate(cls, parameters: Any, d: Array, R: Array) -> tuple[Array, Array]:
-        """Return values (N, 1) and slopes (N, 1, 6) of several distances."""
+        """Return values (pairs, 1) and slopes (pairs, 1, 6) of several distances."""
         return distance_rows(parameters, d)
 
     def placed(self, label: str, pair: FramePair) -> dict[str, Any]:

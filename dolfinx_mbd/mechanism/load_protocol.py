@@ -183,5 +183,5 @@ class Load(ABC):
         return 0.0
 
     def contact_states(self, *arguments: Any) -> Array:
-        """Return gap, gap rate and normal force of each contact point or end stop, (P, 3)."""
+        """Return gap, gap rate and normal force of each contact point or end stop, (points, 3)."""
         return np.zeros((0, 3))

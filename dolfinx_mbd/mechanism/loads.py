@@ -167,12 +167,12 @@ class FrameLoad(Load):
 
     @property
     def is_smooth(self) -> bool:
-        """Whether the value is constant."""
+        """Whether the value is constant, so that it cannot jump."""
         return not callable(self.value)
 
     @property
     def mark(self) -> str:
-        """`arrow`."""
+        """Shape in pictures: an arrow."""
         return "arrow"
 
     def placed_in(self, poses: InitialPoses) -> FrameLoad:
@@ -396,12 +396,12 @@ class JointLoad(JointForce):
 
     @property
     def is_smooth(self) -> bool:
-        """Whether the value is constant."""
+        """Whether the value is constant, so that it cannot jump."""
         return not callable(self.value)
 
     @property
     def mark(self) -> str:
-        """`arrow`."""
+        """Shape in pictures: an arrow."""
         return "arrow"
 
     def placed_in(self, poses: InitialPoses) -> JointLoad:
@@ -411,7 +411,7 @@ class JointLoad(JointForce):
         return self
 
     def inputs(self) -> Iterator[LoadInput]:
-        """Yield the value."""
+        """Yield the only input, which sets the value."""
         yield LoadInput(self.name, "value", unit=self._input_unit("value"))
 
     @property

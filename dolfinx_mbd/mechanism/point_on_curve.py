@@ -3,9 +3,9 @@
 The curve is a spline c(u) of its parameter u in the axes of the first frame. The point d belongs to
 the parameter at which ρ = d − c(u) is normal to the curve, ρ·c′ = 0. Two vector fields m_i(u),
 which are nearly normal to the curve and to each other, give the constraints m_i·ρ = 0. With the
-derivative u_d = c′/D of the parameter, D = c′·c′ − ρ·c″, and κ = m′·ρ − m·c′,
+derivative u_d = c′/D of the parameter, D = c′·c′ − ρ·c″, and κ_i = m_i′·ρ − m_i·c′,
 
-    ∂(m·ρ)/∂d = m + κ u_d,    ∂²(m·ρ)/∂d² = m′⊗u_d + u_d⊗κ_d + κ u_dd.
+    ∂(m_i·ρ)/∂d = m_i + κ_i u_d,    ∂²(m_i·ρ)/∂d² = m_i′⊗u_d + u_d⊗∂κ_i/∂d + κ_i u_dd.
 """
 
 from __future__ import annotations
@@ -339,19 +339,20 @@ class PointOnCurve(JointRelation):
         return out
 
     def second(self, d: Array, R: Array) -> Array:
-        """Return m_i′⊗u_d + u_d⊗κ_d + κ u_dd."""
+        """Return m_i′⊗u_d + u_d⊗∂κ_i/∂d + κ_i u_dd."""
         u = self.curve.parameter(d)
         c, c1, c2, c3 = (self.curve.derivative(u, k) for k in range(4))
         difference, out = d - c, np.zeros((2, 6, 6))
         size = c1 @ c1 - difference @ c2
         by_point = c1 / size
-        change = (3 * c1 @ c2 - difference @ c3) * by_point - c2
-        twice = np.outer(c2, by_point) / size - np.outer(c1, change) / size**2
+        size_by_point = (3 * c1 @ c2 - difference @ c3) * by_point - c2
+        second_by_point = np.outer(c2, by_point) / size - np.outer(c1, size_by_point) / size**2
         for i in range(2):
             m, m1, m2 = (self.curve.normal(u, i, k) for k in range(3))
             kappa = m1 @ difference - m @ c1
-            slope = m1 + (m2 @ difference - 2 * m1 @ c1 - m @ c2) * by_point
-            out[i, :3, :3] = np.outer(m1, by_point) + np.outer(by_point, slope) + kappa * twice
+            kappa_by_point = m1 + (m2 @ difference - 2 * m1 @ c1 - m @ c2) * by_point
+            out[i, :3, :3] = np.outer(m1, by_point) + np.outer(by_point, kappa_by_point)
+            out[i, :3, :3] += kappa * second_by_point
         return out
 
     def problem(self, d: Array, R: Array) -> str:

@@ -69,7 +69,7 @@ class BodyState(NamedTuple):
     v: Array  # velocities (nv,)
     a: Array  # rates of the velocities (nv,)
     gravity: Array  # in global components (3,), m/s²
-    wrenches: Array  # forces and moments at the frames in global components (F, 6), N and N m
+    wrenches: Array  # forces and moments at the frames in global components (frames, 6), N and N m
 
     def __repr__(self) -> str:
         return short_repr(self)
@@ -81,8 +81,8 @@ class Body(Protocol):
 
     Coordinates q (nq) begin with position and quaternion if the body has them. Velocities v, their
     rates a and increments of q have nv entries. Derivatives with respect to q are derivatives with
-    respect to increments of q. Wrenches (F, 6) are forces and moments at the points of the frames
-    in global components.
+    respect to increments of q. Wrenches (frames, 6) are forces and moments at the points of the
+    frames in global components.
 
     A body may have four more methods. `initial_velocities()` returns the velocities at the start
     (nv,), with NaN for velocities that follow from the constraints. `steady_rates(q, v)` returns
@@ -131,7 +131,7 @@ class Body(Protocol):
         """Return T (3, 3) with `q∘exp(δ+ε) = (q∘exp(δ))∘exp(Tε)` for rotations q and small ε."""
 
     def poses(self, q: Array, position: Array, rotation: Array) -> None:
-        """Set positions (F, 3) and orientations (F, 3, 3) of the frames."""
+        """Set positions (frames, 3) and orientations (frames, 3, 3) of the frames."""
 
     def residual(self, state: BodyState, out: Array, scale: Array) -> None:
         """Set the residual (nv,) and the sums of the magnitudes of its terms (nv,)."""
@@ -140,16 +140,16 @@ class Body(Protocol):
         """Return the derivatives of the residual with respect to q, v and a, (nv, nv) each."""
 
     def frame_jacobians(self, q: Array) -> Array:
-        """Return the derivative of `frame_velocities` with respect to v, shape (F, 6, nv)."""
+        """Return the derivative of `frame_velocities` with respect to v, shape (frames, 6, nv)."""
 
     def frame_velocities(self, q: Array, v: Array, out: Array) -> None:
-        """Set velocities and angular velocities (F, 6) of the frames in global components."""
+        """Set velocities and angular velocities (frames, 6) of the frames in global components."""
 
     def frame_velocity_tangents(self, q: Array, v: Array) -> Array:
-        """Return the derivative of `frame_velocities` with respect to q, shape (F, 6, nv)."""
+        """Return the derivative of `frame_velocities` with respect to q, shape (frames, 6, nv)."""
 
     def frame_bias(self, q: Array, v: Array) -> Array:
-        """Return the accelerations of the frames for v̇ = 0, shape (F, 6)."""
+        """Return the accelerations of the frames for v̇ = 0, shape (frames, 6)."""
 
     def energies(self, q: Array, v: Array, gravity: Array) -> Array:
         """Return kinetic, elastic and gravitational energy, shape (3,), J."""

@@ -308,7 +308,7 @@ class System(HtmlView):
 
     @property
     def with_rigid_bodies(self) -> Self:
-        """The system with rigid bodies in place of bodies on their mesh; itself without them."""
+        """The system with rigid bodies in place of mesh bodies; itself without them."""
         if not any(hasattr(body, "rigid_body") for body in self.bodies):
             return self
         bodies = [
@@ -387,11 +387,11 @@ class System(HtmlView):
             )
 
     def check_reduced(self, task: str) -> None:
-        """Raise an error if a body is on its mesh; `task` is the analysis that cannot treat it."""
+        """Raise an error if there is a mesh body; `task` is the analysis that cannot treat it."""
         names = [repr(body.name) for body in self.bodies if hasattr(body, "rigid_body")]
         if names:
             raise InputError(
-                f"{task} does not support bodies on their mesh ({', '.join(names)}): replace each "
+                f"{task} does not support mesh bodies ({', '.join(names)}): replace each "
                 "by a FlexibleBody with the reduced body of its model, mbd.reduce(model, "
                 "interfaces=...).body",
                 argument="system",

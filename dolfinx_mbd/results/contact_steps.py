@@ -44,7 +44,9 @@ class ContactSteps:
         eqs.frames.update_velocities()
         self._names = eqs.loads.contact_names()
         count = len(self._names)
-        self._speed, self._depth, self._step = np.zeros((3, count))  # of compressions
+        # Of the present compression of each contact point: speed at its start (m/s), largest
+        # penetration (m) and longest step (s) so far; and whether there is one
+        self._speed, self._depth, self._step = np.zeros((3, count))
         self._compressed = np.zeros(count, dtype=bool)
         self._impacts: list[_Impact] = []
         # Ends and lengths of the last steps and the states at their ends, which `_inspect` clears
@@ -53,7 +55,7 @@ class ContactSteps:
         gap, *_ = self._before.T
         self._deepest = np.maximum(-gap, 0.0)
         self._deepest_time = np.full(count, time)
-        self._missed: tuple[float, float, int] | None = None  # end and length of a step, and row
+        self._missed: tuple[float, float, int] | None = None  # end and length of a step, and point
 
     def update(self, time: float, dt: float) -> None:
         """Record the states of the contacts after a step."""
@@ -69,27 +71,29 @@ class ContactSteps:
         times, lengths, states = zip(*self._steps, strict=True)
         table = np.array([self._before, *states])
         self._find_impacts(times, lengths, table)
-        rows, points = table.shape[0] - 1, table.shape[1]
+        num_steps, points = table.shape[0] - 1, table.shape[1]
         deepest, columns = np.argmin(table[1:, :, GAP], axis=0), np.arange(points)
         depths = -table[1:, :, GAP][deepest, columns]
         deeper = depths > self._deepest
         self._deepest[deeper] = depths[deeper]
         self._deepest_time[deeper] = np.array(times)[deepest[deeper]]
         if self._missed is None:
-            limits = np.tile(smallest_depths(self._deepest, self._eqs.system.size), rows)
+            limits = np.tile(smallest_depths(self._deepest, self._eqs.system.size), num_steps)
             before, after = (part.reshape(-1, 3) for part in (table[:-1], table[1:]))
+            # Fraction of the step after which a gap may close and open again; NaN if it does not
             fractions = closings(before, after, np.repeat(lengths, points), limits)
             missed = np.flatnonzero(np.isfinite(fractions))
             if missed.size:
-                row, k = divmod(int(missed[0]), points)
-                self._missed = times[row], lengths[row], k
+                i, k = divmod(int(missed[0]), points)
+                self._missed = times[i], lengths[i], k
         self._steps, self._before = [], states[-1]
 
     def _find_impacts(self, times: Sequence[float], lengths: Sequence[float], table: Array) -> None:
         """Compare the lengths of steps with the durations of the impacts that end in them.
 
-        `table` (rows + 1, P, 3) contains the states before and after each step. A compression
-        begins when the gap closes, and ends when its rate changes sign or the gap opens.
+        `table` (steps + 1, points, 3) contains gap, gap rate and normal force of the contact points
+        before and after each step. A compression begins when the gap closes, and ends when its rate
+        changes sign or the gap opens.
         """
         gaps, rates = table[:, :, GAP], table[:, :, GAP_RATE]
         touches = gaps < 0.0

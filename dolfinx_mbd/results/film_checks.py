@@ -32,7 +32,7 @@ class FilmChecks:
             self._gaps, self._times = (np.array(row, dtype=float) for row in memory)
 
     def update(self, time: float, gaps: Array) -> None:
-        """Record the gaps (F,) of the films at the new time, m."""
+        """Record the gaps (films,) of the films at the new time, m."""
         smaller = gaps < self._gaps
         if smaller.any():
             self._gaps[smaller], self._times[smaller] = gaps[smaller], time

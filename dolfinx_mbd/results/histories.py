@@ -250,9 +250,9 @@ class ElementHistory(History):
             has the rotation vector from its neutral pose, (nt, 3).
         rotation_rate: Rate of the rotation, rad/s.
         amplitude: Amplitude of a distributed load, (nt,).
-        gap: Gap of each point of a contact, (nt, P), m; negative during a contact.
-        gap_rate: Rates of the gaps, (nt, P), m/s.
-        normal_force: Normal force at each point of a contact, (nt, P), N.
+        gap: Gap of each point of a contact, (nt, points), m; negative during a contact.
+        gap_rate: Rates of the gaps, (nt, points), m/s.
+        normal_force: Normal force at each point of a contact, (nt, points), N.
         film_thickness: Smallest film thickness of a bearing with an oil film, (nt,), m. The orbit
             of its journal is `displacement` in the axes of the bore, (nt, 3).
         peak_pressure: Largest pressure of the oil film, (nt,), Pa.

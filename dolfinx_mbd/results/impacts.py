@@ -53,9 +53,9 @@ def find_impacts(
 
     Args:
         time: Saved times, (nt,), s.
-        gap: Gaps, (nt, P), m.
-        rate: Rates of the gaps, (nt, P), m/s.
-        force: Normal forces, (nt, P), N.
+        gap: Gaps, (nt, points), m.
+        rate: Rates of the gaps, (nt, points), m/s.
+        force: Normal forces, (nt, points), N.
         dissipated: Energy dissipated so far, (nt,), J.
     """
     lowest = gap.min(axis=1)

@@ -42,7 +42,7 @@ MISFIT = 1e-5  # as `CONSTRAINTS`, for dropped redundant constraints
 RATE_JUMP = 0.05  # jump of a driver's rate relative to its largest rate
 # Ignored energy relative to the mass times (size of the mechanism / duration of the run)²
 _ROUND_OFF = 1e-12
-HALVINGS = 10  # number of steps with bodies on their mesh or oil films that were halved
+HALVINGS = 10  # number of steps with mesh bodies or oil films that were halved
 _SAMPLES = 200  # largest number of saved states at which energies are evaluated
 
 
@@ -211,7 +211,7 @@ class RunChecks:
         names = [b.name for b in self._system.bodies if hasattr(b, "step_solver")]
         names += [film.name for film in self._at.loads.films()]
         text = (
-            f"steps failed and were halved {count} times (bodies on their mesh and oil films: "
+            f"steps failed and were halved {count} times (mesh bodies and oil films: "
             f"{', '.join(map(repr, names))}; longest step {self._step:g} s). Each failure costs a "
             f"multiple of a step: take steps below {0.5 * self._step:.2g} s, with a smaller dt or "
             "Adaptive(largest=...)"

@@ -395,7 +395,7 @@ MESHES: dict[str, Call] = {
 
 @cache
 def _pad() -> mbd.MeshBody:
-    """Return a body on its mesh."""
+    """Return a mesh body."""
     box = mesh.create_box(
         MPI.COMM_WORLD, [np.zeros(3), np.array([1, 0.2, 0.2])], [4, 1, 1], mesh.CellType.hexahedron
     )
@@ -406,7 +406,7 @@ def _pad() -> mbd.MeshBody:
 
 @cache
 def _clamped_pad() -> dict[str, Any]:
-    """Return a mechanism with a clamped body on its mesh, and its equilibrium."""
+    """Return a mechanism with a clamped mesh body, and its equilibrium."""
     ground = mbd.Ground({"wall": mbd.Frame((0, 0.1, 0.1))})
     clamp = mbd.fixed("clamp", ground.frame("wall"), _pad().frame("left"))
     system = mbd.System([ground, _pad()], [clamp])
@@ -415,7 +415,7 @@ def _clamped_pad() -> dict[str, Any]:
 
 @cache
 def _pad_motion() -> Any:
-    """Return the motion of a body on its mesh in two steps."""
+    """Return the motion of a mesh body in two steps."""
     run = mbd.simulate(_clamped_pad()["system"], t_end=2e-3, dt=1e-3)
     return _pad().motion(run)
 

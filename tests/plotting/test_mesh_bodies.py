@@ -1,4 +1,4 @@
-"""Pictures, films, pages and glTF files of bodies on their whole mesh, on any number of ranks."""
+"""Pictures, films, pages and glTF files of mesh bodies, on any number of ranks."""
 
 from __future__ import annotations
 

@@ -130,8 +130,8 @@ class FrequencyResponse:
 
         Raises:
             InputError: A name is not both an input and an output, or the motions are not
-                independent: the body has fewer modes than coordinates, or it is plane and several
-                interfaces are named.
+                independent: the body has fewer modes than there are motions at the named places, or
+                it is plane and several interfaces are named.
         """
         H = self.receptance(*names)
         size = np.sqrt(np.abs(np.einsum("fii->fi", H)))

@@ -18,15 +18,15 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.kernels.body_table import (
     AXES,
-    BENDS,
     COLUMNS,
     DAMPING,
     FIRST_MOMENTS,
-    FRAMES,
     H_ROWS,
     MASS,
     MASS_MATRIX,
     MOTION,
+    NUM_BENDS,
+    NUM_FRAMES,
     POINTS,
     SPIN,
     STIFFNESS,
@@ -109,7 +109,7 @@ class MechanismChange:
             geometry |= any(np.any(arrays[k][c] != arrays[1][c]) for k in arrays for c in _GEOMETRY)
             if any(d[c].any() for c in _INERTIA):
                 row = self._base.frames.bodies.table[body].copy()
-                row[[FRAMES, BENDS]] = 0
+                row[[NUM_FRAMES, NUM_BENDS]] = 0
                 for column in (*_INERTIA, *_MATRICES):
                     row[column] = size
                     parts.append(d[column])

@@ -101,7 +101,7 @@ class OutputDerivatives:
         return d
 
     def by_parameters(self, states: Sequence[State]) -> Array:
-        """Return the derivatives with respect to the parameters at fixed states, (nt, P)."""
+        """Return the derivatives by the parameters at fixed states, (nt, parameters)."""
         arrays, terms = _stacked(states), self._terms
         out = np.zeros((len(states), len(terms.values)))
         if self._entry is None:

@@ -285,7 +285,7 @@ def _check_smooth(system: System) -> None:
     system.check_holonomic("a derivative of a run")
     system.check_no_content("a derivative of a run")
     for body in system.bodies:
-        if hasattr(body, "check_tangent"):  # a body on its mesh
+        if hasattr(body, "check_tangent"):  # a mesh body
             body.check_tangent()
     for load in system.loads:
         if load.has_contacts:

@@ -7,7 +7,7 @@ stress over a plane converges only as fast as the stress. Therefore χ is a func
 smooth step over a band of two cells on each side of the plane. The result is a mean over the band;
 it is exact if the force along the body is a polynomial of degree three.
 
-A body on its whole mesh has the first Piola-Kirchhoff stress P in place of σ, and ∇(χ w) with the
+A mesh body has the first Piola-Kirchhoff stress P in place of σ, and ∇(χ w) with the
 present positions in w. The work is then that of the nodal forces of the stress.
 """
 

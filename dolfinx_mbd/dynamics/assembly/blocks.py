@@ -37,7 +37,7 @@ class FrameTerms:
         return bool(self._parts)
 
     def add(self, matrices: Array, rows: Index, columns: Index) -> None:
-        """Add matrices (N, 12, 12) between the frames `rows` and `columns`, (N, 2) each."""
+        """Add matrices (pairs, 12, 12) between the frames `rows` and `columns`, (pairs, 2) each."""
         self._parts.append((matrices, rows, columns))
 
     def add_to(self, target: Blocks, left: Array, right: Array, frames: FrameColumns) -> None:
@@ -72,7 +72,7 @@ class DenseBlocks:
         right: Array,
         frames: FrameColumns,
     ) -> None:
-        """Add the matrices (N, 12, 12) of `FrameTerms` with the Jacobians of rows and columns."""
+        """Add the matrices (pairs, 12, 12) of `FrameTerms` with Jacobians of rows and columns."""
         starts = frames.start[rows], frames.start[columns]
         add_products(matrices, rows, columns, left, right, frames.width, *starts, self.array)
 

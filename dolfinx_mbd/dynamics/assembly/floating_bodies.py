@@ -20,7 +20,7 @@ from dolfinx_mbd.kernels.body_table import (
     FIRST_Q,
     FIRST_V,
     MASS,
-    MODES,
+    NUM_MODES,
     TANGENTS,
     array_sizes,
 )
@@ -72,7 +72,7 @@ class FloatingBodies:
             rows.append(row)
         self.table = np.array(rows, dtype=np.int64).reshape(len(rows), COLUMNS)
         self.data = np.concatenate([np.zeros(0), *parts])
-        self._sizes = [6 + int(n) for n in self.table[:, MODES]]
+        self._sizes = [6 + int(n) for n in self.table[:, NUM_MODES]]
         self._counts = np.array(self._sizes, dtype=np.int64)
         self._first = self.table[:, FIRST_V].copy()
         self.origins = self.table[:, FIRST_Q].copy()

@@ -111,7 +111,7 @@ class ForcesBetweenFrames:
         return elastic, total
 
     def film_gaps(self) -> Array:
-        """Return smallest gap and clearance of all oil films at the current poses, (F, 2), m."""
+        """Return smallest gaps and clearances of the oil films at present, (films, 2), m."""
         films = [
             (load.smallest_gap(*self.arguments(load, *ends)), load.clearance)
             for load, *ends in self.films

@@ -19,9 +19,9 @@ from dolfinx_mbd.mechanism.loads import JointForce
 class _LoadAxes(NamedTuple):
     """Axes of all loads on joint coordinates.
 
-    `axes` and `arguments` (L, 2) contain the `Axis` on which a load acts or depends, `frames` and
-    `argument_frames` (L, 2) the frames of these joints. `torques` contains the indices of the loads
-    on rotations.
+    `axes` and `arguments` (loads, 2) contain the `Axis` on which a load acts or depends, `frames`
+    and `argument_frames` (loads, 2) the frames of these joints. `torques` contains the indices of
+    the loads on rotations.
     """
 
     axes: Index
@@ -81,7 +81,7 @@ class ForcesOnJoints:
             add_axis_forces(sizes, gradients, axes.axes, axes.frames, frames.wrenches)
 
     def _sizes(self, t: float) -> tuple[Array, Array]:
-        """Return all forces along or about joint axes (L,), and the gradients of the axes."""
+        """Return all forces along or about joint axes (loads,), and the gradients of the axes."""
         values, rates, gradients = self._frames.axis_coordinates()
         sizes = np.empty(len(self.items))
         for i, ((load, _, k), has_states) in enumerate(

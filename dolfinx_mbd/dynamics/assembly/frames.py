@@ -43,7 +43,8 @@ class Frames:
 
     `bodies` is the table of the bodies that are evaluated by the kernels for floating frames.
     `time`, `q`, `v` and `a` are the point of evaluation. `angles` are the joint rotations from
-    which full turns are counted. `rows` and `scale` (nv,) are the residual and the magnitudes of
+    which full turns are counted. `entry_frames` (entries, 2) are the first and second frames of the
+    joints, then of the drivers. `rows` and `scale` (nv,) are the residual and the magnitudes of
     its terms. `position` (frames, 3), `rotation` (frames, 3, 3), `velocities` and `wrenches`
     (frames, 6) belong to the frames. `views` has the parts of these arrays for each body.
     """
@@ -62,11 +63,13 @@ class Frames:
         bodies = system.frame_body
         self.columns = FrameColumns(bodies, starts[bodies], sizes[bodies])
         self.jacobian_table = np.zeros((nf, 6, int(sizes.max())))
-        # Velocities of the columns of the tangents; columns beyond those of a body are zero
+        # Index in v of each column of `jacobian_table` and `tangent_table`; columns beyond the
+        # velocities of a body are zero, so that any index will do
         last = max(nv - 1, 0)
         index = self.columns.start[:, None] + np.arange(self.jacobian_table.shape[2])
         self._velocity_index = np.minimum(index, last)
         self.moving = [k for k, body in enumerate(system.bodies) if body.num_velocities]
+        # Derivatives of the velocities of the frames with respect to increments of q
         self.tangent_table = np.zeros_like(self.jacobian_table)
         self.bodies = FloatingBodies(system)
         self.others = [k for k in self.moving if k not in self.bodies.members]
@@ -99,7 +102,7 @@ class Frames:
         return self.velocities
 
     def update_velocities_of(self, floating: FloatingBodies) -> None:
-        """Compute the velocities of the frames of some floating bodies and of all others."""
+        """Compute the velocities of the frames of `floating`, and of all bodies in `others`."""
         floating.velocities(self.q, self.v, self.velocities)
         for k in self.others:
             view = self.views[k]

@@ -183,7 +183,7 @@ class Loads:
         return film, self._pairs.arguments(film, *ends)
 
     def film_gaps(self) -> Array:
-        """Return smallest gap and clearance of all oil films at the current poses, (F, 2), m."""
+        """Return smallest gaps and clearances of the oil films at present, (films, 2), m."""
         return self._pairs.film_gaps()
 
     @property
@@ -192,7 +192,7 @@ class Loads:
         return self._pairs.has_content
 
     def begin_step(self, content: Array, dt: float) -> None:
-        """Set the contents of all films (N,) before a step of length `dt` (s)."""
+        """Set the contents of all films (nodes,) before a step of length `dt` (s)."""
         self._pairs.begin_step(content, dt)
 
     def content_memory(self, before: Array, dt: float) -> dict[str, Array]:
@@ -242,7 +242,7 @@ class Loads:
         return [name for name, states in self._contacts() for _ in states]
 
     def contact_states(self) -> Array:
-        """Return gap, gap rate and normal force of all contact points and end stops, (P, 3).
+        """Return gap, gap rate and normal force of all contact points and end stops, (points, 3).
 
         The rows are in the order of `contact_names`. The normal force of end stops is NaN. Call
         `update_velocities` first.
@@ -253,7 +253,7 @@ class Loads:
         return np.vstack(rows) if rows else np.zeros((0, 3))
 
     def contact_sizes(self) -> Array:
-        """Return the `size` of each contact point in the order of `contact_names`, (P,), m.
+        """Return the `size` of each contact point in the order of `contact_names`, (points,), m.
 
         Unknown sizes are replaced by the size of the mechanism; those of end stops are infinite.
         """

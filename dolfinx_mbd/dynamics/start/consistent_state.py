@@ -121,7 +121,7 @@ def start_state(
     if isinstance(q, Mapping):
         q = named_vector(system, "q", q)
     speeds = named_vector(system, "v", v) if isinstance(v, Mapping) else None
-    if system.with_rigid_bodies is not system:  # bodies on their mesh
+    if system.with_rigid_bodies is not system:  # mesh bodies
         return _mesh_state(eqs, t, elastic_start, q, v, rates)
     by_default = q is None and v is None and (t == 0.0 or not system.drivers)
     rates = joint_rates(system, rates, by_default)
@@ -187,7 +187,7 @@ def _ideal_state(
 def _mesh_state(
     eqs: Assembler, t: float, elastic_start: ElasticStart, q: Any, v: Any, rates: Any
 ) -> State:
-    """Return the state of a mechanism with bodies on their mesh; see `start_state`.
+    """Return the state of a mechanism with mesh bodies; see `start_state`.
 
     Unless `q` and `v` are arrays, the motion is that of the mechanism with rigid bodies.
     """

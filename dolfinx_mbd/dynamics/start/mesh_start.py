@@ -1,4 +1,4 @@
-"""Start of mechanisms with bodies on their whole mesh: undeformed, with the motion of rigid bodies.
+"""Start of mechanisms with mesh bodies: undeformed, with the motion of rigid bodies.
 
 Joints that are redundant for rigid bodies are satisfied because the bodies fit.
 """
@@ -48,7 +48,7 @@ def embedded_motion(system: System, rigid: System, state: State) -> tuple[Array,
     """Return coordinates (nq,) and velocities (nv,) of a system that moves as rigid bodies.
 
     Args:
-        system: The mechanism with bodies on their mesh.
+        system: The mechanism with mesh bodies.
         rigid: The same mechanism with rigid bodies in their place.
         state: State of the rigid bodies.
     """

@@ -66,8 +66,8 @@ class ContactEvents:
             size: Size of the mechanism, m.
 
         Returns:
-            Gaps, their rates and normal forces, shape (P, 3); and the largest ratio of the error
-            of a closed gap to a quarter of its largest penetration.
+            Gaps, their rates and normal forces, shape (points, 3); and the largest ratio of the
+            error of a closed gap to a quarter of its largest penetration.
         """
         if not self.gaps:
             return np.zeros((0, 3)), 0.0
@@ -116,7 +116,7 @@ def smallest_depths(depths: Array, size: float) -> Array:
     """Return the depths below which a penetration is ignored, m.
 
     Args:
-        depths: Largest penetrations so far, (P,), m.
+        depths: Largest penetrations so far, (points,), m.
         size: Size of the mechanism, m.
     """
     return _ACCURACY * np.maximum(depths, _MIN_DEPTH * size)
@@ -125,7 +125,7 @@ def smallest_depths(depths: Array, size: float) -> Array:
 def closings(
     before: Array, after: Array, dt: float | Array, limits: Array, swerve: float = 0.0
 ) -> Array:
-    """Return the fraction of a step after which each gap may close and open again, (P,).
+    """Return the fraction of a step after which each gap may close and open again, (points,).
 
     Only gaps that are positive at both ends of the step are considered. The fraction is NaN for all
     others, and where the gap remains positive. The gap of two convex bodies in straight motion is
@@ -133,10 +133,10 @@ def closings(
     polynomial with the same values and rates at both ends.
 
     Args:
-        before: Gaps and their rates at the start of the step, (P, 2).
-        after: Gaps and their rates at the end, (P, 2 or more).
+        before: Gaps and their rates at the start of the step, (points, 2).
+        after: Gaps and their rates at the end, (points, 2 or more).
         dt: Length of the step, or of the step of each gap, s.
-        limits: Depths that are ignored, (P,), m.
+        limits: Depths that are ignored, (points,), m.
         swerve: Distance to the tangents that counts as contact, relative to the distance travelled
             in the step.
     """

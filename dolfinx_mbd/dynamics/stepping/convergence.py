@@ -160,9 +160,9 @@ class Measure:
     def is_round_off(self, move: Array, length: float, nodal: float = 0.0) -> bool:
         """Return whether increments (nv,) are round-off.
 
-        `length` is the largest coordinate, and `nodal` the largest increment of the nodes of bodies
-        on their mesh, m. A small body may have a large radius of gyration
-        about the origin of its frame; the round-off of its rotation moves it accordingly.
+        `length` is the largest coordinate, and `nodal` the largest increment of the nodes of mesh
+        bodies, m. A small body may have a large radius of gyration about the origin of its frame;
+        the round-off of its rotation moves it accordingly.
         """
         length = max(length, self._radius)
         return bool(max(largest_product(move, self.lengths), nodal) <= _ROUND_OFF * length)

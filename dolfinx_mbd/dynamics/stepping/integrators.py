@@ -373,7 +373,7 @@ class Stepper:
             state: A state returned by `begin` or `step` before the loads changed.
             dt: Next time step, s.
         """
-        if self._internal:  # the nodes of bodies on their mesh follow the loads in the next step
+        if self._internal:  # the nodes of mesh bodies follow the loads in the next step
             return state
         return restarts.after_jump(self.corrector, self.formulas, state, dt)
 
@@ -389,5 +389,5 @@ class Stepper:
         return self.corrector.local_error(after, dt, self.formulas.derivatives(dt), change)
 
     def nodal_error(self, before: State, after: State, dt: float) -> float:
-        """Return the local error of the nodes of bodies on their mesh in a step, m."""
+        """Return the local error of the nodes of mesh bodies in a step, m."""
         return self._internal.local_error(before, after, self.method.error_constant * dt * dt)

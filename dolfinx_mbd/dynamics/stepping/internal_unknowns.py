@@ -1,6 +1,6 @@
 """Unknowns in the bodies of a mechanism that are condensed to the frames of these bodies.
 
-A body on its whole mesh has far more unknowns than frames. It condenses the unknowns of its free
+A mesh body has far more unknowns than frames. It condenses the unknowns of its free
 nodes in every iteration of a step, so that the equations of the mechanism contain only its frames.
 Such a body has a method `step_solver`, which returns an object with the methods that are called
 here; see `dolfinx_mbd.structures.mesh_bodies.step_unknowns.StepUnknowns`.
@@ -49,7 +49,7 @@ class InternalUnknowns:
     def step(
         self, eqs: Assembler, state: State, dt: float, derivatives: Sequence[float]
     ) -> Iterator[None]:
-        """Predict the unknowns; within the block, the bodies condense them.
+        """Predict the unknowns; within the block, the bodies eliminate them.
 
         Args:
             eqs: Assembler of the step.
@@ -64,20 +64,20 @@ class InternalUnknowns:
         try:
             for (part, q, _), values in zip(self._parts, memory, strict=True):
                 part.predict(state.q[q], values, self._parameters, dt, derivatives)
-                part.enter()
+                part.start_condensation()
             yield
         except StepError:
             raise
         except SolverError as error:
             raise StepError(
                 f"the step from t = {state.time:.6g} s to {t:.6g} s (dt = {dt:g} s) fails: {error}"
-                f"{self.inverted(eqs)}. A body on its mesh is compressed too strongly, or dt is "
+                f"{self.inverted(eqs)}. A mesh body is compressed too strongly, or dt is "
                 "too large",
                 t,
             ) from error
         finally:
             for part, *_ in self._parts:
-                part.leave()
+                part.end_condensation()
         if text := self.inverted(eqs):
             raise StepError(f"the step to t = {t:.6g} s (dt = {dt:g} s) fails{text}", t)
 
@@ -110,15 +110,18 @@ class InternalUnknowns:
     # ---- statics --------------------------------------------------------------------------------
     @contextmanager
     def statics(self, q: Array) -> Iterator[None]:
-        """Start at rest at the coordinates q; within the block, the bodies condense statically."""
+        """Start at rest at the coordinates q, within the block without inertia forces.
+
+        Within the block, the bodies eliminate their free nodes in the equations of their frames.
+        """
         try:
             for part, qs, _ in self._parts:
                 part.start_at_rest(q[qs].copy())
-                part.enter()
+                part.start_condensation()
             yield
         finally:
             for part, *_ in self._parts:
-                part.leave()
+                part.end_condensation()
 
     def factorize(self, eqs: Assembler) -> None:
         """Compute the matrices of the bodies at the coordinates of an assembler."""

@@ -106,7 +106,7 @@ class OpenFilms:
 
     @property
     def accepted_gaps(self) -> Array:
-        """Smallest gaps of the films at the last accepted state, (F,), m."""
+        """Smallest gaps of the films at the last accepted state, (films,), m."""
         gaps = self._eqs.loads.film_gaps() if self._accepted is None else self._accepted[1]
         return gaps[:, GAP]
 
@@ -141,7 +141,7 @@ class OpenFilms:
 
 
 def _is_closing(before: Array, after: Array) -> bool:
-    """Return whether a gap decreases too much; rows (F, 2) are gap and clearance of each film."""
+    """Return whether a gap decreases too much; rows (films, 2) are gaps and clearances."""
     return any(
         old - new > _LARGEST_CLOSURE * max(old, 0.02 * clearance)
         for old, clearance, new in zip(*map(list, (*before.T, after[:, GAP])), strict=True)

@@ -22,6 +22,7 @@ from dolfinx_mbd.mechanism.system import State
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 _OTHERS = [0, 1, 3]  # q, v and w in the derivatives of a state
+_AS_THEY_ARE, _TRANSPOSED = False, True  # blocks in `rotate_rows`
 
 
 class StepEquations:
@@ -100,7 +101,7 @@ class StepEquations:
         """
         n, columns = x.shape[1:]
         x = np.array(x)
-        rotate_rows(self._carried, self._columns, False, x[0])
+        rotate_rows(self._carried, self._columns, _AS_THEY_ARE, x[0])
         predicted = (self._prediction @ x.reshape(4, -1)).reshape(3, n, columns)
         q, v, _ = predicted
         right = np.empty((n + len(values), columns), order="F")
@@ -109,7 +110,7 @@ class StepEquations:
         solution = self._factor.solve(right)
         x[2] = a = solution[:n]
         x[_OTHERS] = predicted + self._correction * a
-        rotate_rows(self._turns, self._columns, False, x[0])
+        rotate_rows(self._turns, self._columns, _AS_THEY_ARE, x[0])
         return x, self._mass * solution[n:]
 
     def backward(self, y: Array, lam: Array) -> tuple[Array, Array, Array]:
@@ -122,7 +123,7 @@ class StepEquations:
         """
         n, columns = y.shape[1:]
         y = np.array(y)
-        rotate_rows(self._turns, self._columns, True, y[0])
+        rotate_rows(self._turns, self._columns, _TRANSPOSED, y[0])
         right = np.empty((n + len(lam), columns), order="F")
         right[:n] = y[2] + (self._correction * y[_OTHERS]).sum(axis=0)
         right[n:] = self._mass * lam
@@ -132,7 +133,7 @@ class StepEquations:
         predicted[0] += self._K.T @ rows + self._B.T @ values
         predicted[1] += self._C.T @ rows
         y = (self._prediction.T @ predicted.reshape(3, -1)).reshape(4, n, columns)
-        rotate_rows(self._carried, self._columns, True, y[0])
+        rotate_rows(self._carried, self._columns, _TRANSPOSED, y[0])
         return y, rows, values
 
 

@@ -61,7 +61,7 @@ def check_conserving(system: System) -> None:
             continue
         problem = ""
         if not hasattr(body, "step_solver"):
-            problem = "is not a body on its mesh"
+            problem = "is not a mesh body"
         elif body.frame_names:
             names = ", ".join(map(repr, body.frame_names))
             problem = f"has interfaces ({names}), which joints or loads may hold"

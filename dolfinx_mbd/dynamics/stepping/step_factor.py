@@ -54,7 +54,7 @@ class StepFactor:
         self._parts = False  # whether bodies were eliminated before the rest
 
     def factorize(self, S: Array, transposed: bool) -> int:
-        """Factorize S (N, N), in column order, which may be overwritten; return LAPACK's info.
+        """Factorize S (unknowns, unknowns), in column order, in place; return LAPACK's info.
 
         Args:
             S: The matrix.
@@ -76,7 +76,7 @@ class StepFactor:
         return int(info)
 
     def solve(self, right: Array) -> Array:
-        """Return the solution for right-hand sides (N, columns) in column order, or for one (N,).
+        """Return the solution for right-hand sides (unknowns, columns), or one (unknowns,).
 
         The right-hand sides are overwritten.
         """

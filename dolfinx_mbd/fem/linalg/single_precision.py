@@ -118,8 +118,8 @@ def is_large(num_rows: int, num_ranks: int) -> bool:
 def single_cholesky(A: PETSc.Mat, *, prefix: str, options: Options = None) -> PETSc.KSP | None:
     """Return a KSP that solves with a `SingleFactor`, or None if double precision is better.
 
-    The latter applies to matrices with few rows or on several ranks, to bodies whose factor has no
-    positive pivots in single precision, without CHOLMOD 5, and if options select a solver.
+    Double precision is better if the matrix has few rows, is on several ranks or has a pivot that
+    is not positive in single precision, without CHOLMOD 5, and if options select a solver.
     """
     keys = (*(options or {}), *database_options(prefix))
     chosen = any(key.startswith(("pc_", "ksp_", "mat_", "eps_", "st_")) for key in keys)

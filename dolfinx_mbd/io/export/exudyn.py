@@ -113,7 +113,7 @@ def marker_nodes(body: ReducedBody) -> dict[str, list[int]]:
 
 
 def _nodes(body: ReducedBody) -> tuple[Array, Array]:
-    """Return the positions (N, 3) and mode shapes (n, N, 3) of all nodes."""
+    """Return the positions (nodes, 3) and mode shapes (n, nodes, 3) of all nodes."""
     arm = ARM * np.sqrt(np.trace(body.central_inertia) / body.total_mass)
     positions, modes = [], []
     for interface in body.interfaces:

@@ -66,7 +66,7 @@ def write_mbdyn(task: Task, *, skin: bool = False) -> ExportReport:
 
 
 class _Nodes:
-    """Labels, positions (N, 3) and motions per unit elastic coordinate (n, N, 6) of all nodes."""
+    """Labels, positions (nodes, 3) and motions per unit mode (n, nodes, 6) of all nodes."""
 
     def __init__(self, body: ReducedBody, skin: Skin | None) -> None:
         names = [i.name for i in body.interfaces] + [p.name for p in body.points]

@@ -39,10 +39,10 @@ def read_ansys(
 
     Args:
         path: The file, written by a modal analysis of a free body (`WRFULL,1` before `SOLVE`).
-        nodes: Positions of the nodes, shape (N, 3), or a file with them: results (`.rst`), an
+        nodes: Positions of the nodes, shape (nodes, 3), or a file with them: results (`.rst`), an
             archive of the mesh (`.cdb`), or a table as in `read_matrices` with the columns number,
             x, y, z. Nodes that are not in the matrices are ignored.
-        labels: Numbers of the nodes in Ansys, shape (N,), if `nodes` is an array; by default 1 ...
+        labels: Numbers of the nodes in Ansys, (nodes,), if `nodes` is an array; by default 1 ...
             N.
 
     Raises:

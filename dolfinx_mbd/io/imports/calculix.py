@@ -83,7 +83,7 @@ def read_calculix(job: str | Path, *, nodes: str | Path | None = None) -> FullMa
 
 
 def _degrees_of_freedom(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the nodes (N,) and the row of each of their displacements (N, 3)."""
+    """Return the nodes (nodes,) and the row of each of their displacements (nodes, 3)."""
     rows: dict[int, dict[int, int]] = {}
     for row, word in enumerate(path.read_text(encoding="ascii").split()):
         node, direction = map(int, word.split("."))

@@ -64,8 +64,8 @@ class FullMatrices:
         stiffness: K of the body without supports, N/m, sparse or dense, shape (3 N, 3 N), with the
             degrees of freedom ordered by nodes and then x, y, z.
         mass: M, kg, of the same shape.
-        nodes: Positions of the nodes, m, shape (N, 3).
-        labels: Numbers of the nodes in the other program, shape (N,); by default 0 ... N-1.
+        nodes: Positions of the nodes, m, shape (nodes, 3).
+        labels: Numbers of the nodes in the other program, shape (nodes,); by default 0, 1, 2 ...
         damping: Damping matrix of the same shape, N s/m; by default no damping.
         triangles: Triangles of the surface as zero-based rows of `nodes`, shape (nt, 3); by
             default the body has no surface for pictures.
@@ -116,8 +116,8 @@ class FullMatrices:
         Args:
             stiffness: K, N/m.
             mass: M, kg.
-            nodes: Positions of the nodes, m, shape (N, 3).
-            dofs: Zero-based row of the matrices for each node and component, shape (N, 3).
+            nodes: Positions of the nodes, m, shape (nodes, 3).
+            dofs: Zero-based row of the matrices for each node and component, shape (nodes, 3).
             **parts: Further attributes of the result.
 
         Raises:
@@ -151,7 +151,7 @@ class FullMatrices:
 
     @property
     def scalar_mass(self) -> scipy.sparse.csr_array:
-        """Scalar mass matrix M_s in M = M_s ⊗ I, kg, shape (N, N)."""
+        """Scalar mass matrix M_s in M = M_s ⊗ I, kg, shape (nodes, nodes)."""
         return _scalar_mass(self.mass)
 
     def rows(self, labels: ArrayLike, argument: str) -> NDArray[np.int64]:
@@ -174,8 +174,8 @@ class FullMatrices:
 
 
 def positions(argument: str, value: Any) -> Array:
-    """Return the checked positions of at least one node, shape (N, 3)."""
-    expected = "finite positions of shape (N, 3) in m"
+    """Return the checked positions of at least one node, shape (nodes, 3)."""
+    expected = "finite positions of shape (nodes, 3) in m"
     result: Array = array(argument, value, (None, 3), expected=expected)
     if not len(result):
         reject(argument, value, expected, MatrixError)

@@ -44,11 +44,11 @@ def read_matrices(
         stiffness: File with K: Matrix Market (`.mtx`, `.mtx.gz`), `scipy.sparse.save_npz` (`.npz`),
             or a dense array (`.npy`).
         mass: File with M.
-        nodes: Positions of the nodes, shape (N, 3), or a file with them: `.npy`, `.mtx`, or text
+        nodes: Positions of the nodes, (nodes, 3), or a file with them: `.npy`, `.mtx`, or text
             with the columns x y z or number x y z, separated by blanks or commas.
         damping: File with the damping matrix; by default no damping.
-        labels: Numbers of the nodes, shape (N,); by default the numbers in the file or 0 ... N-1.
-        dofs: Zero-based row of K for each node and component, shape (N, 3); by default the rows are
+        labels: Numbers of the nodes, (nodes,); by default those in the file, or 0, 1, 2, ...
+        dofs: Zero-based row of K for each node and component, (nodes, 3); by default the rows are
             ordered by nodes.
         triangles: Zero-based rows of `nodes` of surface triangles for pictures, shape (nt, 3).
 
@@ -93,7 +93,7 @@ def _read_matrix(argument: str, file: str | Path) -> scipy.sparse.csr_array:
 
 
 def read_nodes(file: str | Path) -> tuple[NDArray[np.int64] | None, Array]:
-    """Return the numbers (or None if the file has none) and the positions (N, 3) of nodes."""
+    """Return the numbers (or None if the file has none) and the positions (nodes, 3) of nodes."""
     path = existing_file("nodes", file)
     kind = _kind(path)
     with in_file(path, "a table of nodes"):

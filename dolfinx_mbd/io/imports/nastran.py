@@ -44,7 +44,7 @@ def read_op4(
         points: For a superelement, the points of its interfaces, m, shape (p, 3). The matrices have
             six coordinates for each point, then the modes. By default the columns of the matrix
             `XYZ` of the file; `export` writes this matrix.
-        nodes: For a full model, the positions of its nodes, m, shape (N, 3). The matrices have
+        nodes: For a full model, the positions of its nodes, m, shape (nodes, 3). The matrices have
             three coordinates for each node. By default the file is a superelement.
         bulk: In place of `points`, the punch file (`.pch`) that Nastran writes for the same
             superelement (`EXTSEOUT` with `EXTBULK` and `MATOP4`): its grids, their displacement

@@ -37,8 +37,8 @@ class NodalModes:
     """Frequencies, damping ratios and shapes of modes at nodes.
 
     Attributes:
-        labels: Numbers of the nodes, positive and different, shape (N,).
-        positions: Positions of the nodes, m, shape (N, 3).
+        labels: Numbers of the nodes, positive and different, shape (nodes,).
+        positions: Positions of the nodes, m, shape (nodes, 3).
         frequencies: Undamped natural frequencies, Hz, shape (m,).
         shapes: Displacements of the nodes along x, y and z in any scale, real or complex, shape (m,
             N, 3). Directions that were not measured are zero in all modes.

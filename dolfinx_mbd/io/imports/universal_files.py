@@ -216,7 +216,7 @@ def _systems(path: Path, datasets: list[dict[str, Any]]) -> Systems:
     for dataset in (d for d in datasets if d["type"] == 18):
         for label, kind, base, o, x, xz in zip(*(dataset[key] for key in columns), strict=True):
             if kind == 0:
-                R, origin = _system(path, systems, int(base), "coordinate systems")
+                R, origin = _system(path, systems, int(base), "other coordinate systems")
                 first = (x - o) / np.linalg.norm(x - o)
                 second = np.cross(xz - o, first)
                 second /= np.linalg.norm(second)
@@ -232,13 +232,14 @@ def _checked_axes(path: Path, label: float, axes: Array) -> Array:
     return axes
 
 
-def _system(path: Path, systems: Systems, label: int, user: str) -> tuple[Array, Array]:
+def _system(path: Path, systems: Systems, label: int, users: str) -> tuple[Array, Array]:
+    """Return axes and origin of a coordinate system to which `users` of the file refer."""
     if label in systems:
         return systems[label]
     if label in GLOBAL:
         return systems[0]
     text = (
-        f"{path}: {user} have the coordinate system {label}, which is not a Cartesian system of "
+        f"{path}: {users} refer to coordinate system {label}, which is not a Cartesian system of "
         "dataset 18 or 2420; write the file in global coordinates"
     )
     raise MatrixFileError(text, path=path)

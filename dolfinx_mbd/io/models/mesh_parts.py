@@ -1,4 +1,4 @@
-"""Models of bodies on their whole mesh in model files, read from and written to mesh files."""
+"""Models of mesh bodies in model files, read from and written to mesh files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MODEL = {
     **{name: FIELDS[name] for name in _NAMES},
     "prestress": Declared("prestress", ("Temperature",), None, "Rise of the temperature.", "K"),
 }
-"""Fields of the model of a body on its whole mesh."""
+"""Fields of the model of a mesh body."""
 
 
 def _elastic_model(reader: Reader, entry: Any, place: Place) -> Any:

@@ -251,7 +251,7 @@ _MATERIAL = [{"required": ["mesh"]}, {"required": ["material"]}]
 
 
 def _model() -> dict[str, Any]:
-    """Return the schema of the model of a body on its whole mesh."""
+    """Return the schema of the model of a mesh body."""
     properties = _declared(MODEL)
     properties["material"] |= _TYPES["Materials"]
     return {

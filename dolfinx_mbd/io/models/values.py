@@ -84,7 +84,8 @@ class Reader:
             kind: Kind of the entry, for the fields that are functions.
             entry: Fields by name.
             place: Place of the entry in the document.
-            **values: Further arguments, such as the name of the entry.
+            **values: Further arguments, such as the name of the entry. The entry cannot set them:
+                a field with the name of such an argument is an unknown field.
         """
         if not isinstance(entry, dict):
             raise EntryError(place, f"expected fields by name; got {entry!r}")
@@ -137,7 +138,7 @@ class Reader:
             convert = _CONVERTERS.get(name) or _by_prefix(name)
             if (
                 convert is not None
-                and (result := convert(self, name, value, field, place)) is not _NO
+                and (result := convert(self, name, value, field, place)) is not _NOT_OF_TYPE
             ):
                 return result
         known = [
@@ -200,9 +201,9 @@ class Reader:
     # ---- types ----------------------------------------------------------------------------------
     def _number(self, name: str, value: Any, field: Declared, place: Place) -> Any:
         if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-            return _NO
+            return _NOT_OF_TYPE
         if isinstance(value, str) and "str" in field.types:
-            return _NO
+            return _NOT_OF_TYPE
         result = self.number(value, field.units)
         if name == "int":
             if result != round(result):
@@ -211,13 +212,13 @@ class Reader:
         return result
 
     def _text(self, name: str, value: Any, field: Declared, place: Place) -> Any:
-        return value if isinstance(value, str) else _NO
+        return value if isinstance(value, str) else _NOT_OF_TYPE
 
     def _flag(self, name: str, value: Any, field: Declared, place: Place) -> Any:
-        return value if isinstance(value, bool) else _NO
+        return value if isinstance(value, bool) else _NOT_OF_TYPE
 
     def _choice(self, name: str, value: Any, field: Declared, place: Place) -> Any:
-        return value if value in name[7:].split(",") else _NO
+        return value if value in name[7:].split(",") else _NOT_OF_TYPE
 
     def _array(self, name: str, value: Any, field: Declared, place: Place) -> Any:
         if isinstance(value, list):
@@ -227,7 +228,7 @@ class Reader:
                 return self.number(value, field.units)
             except InputError as error:
                 raise EntryError(place, str(error)) from None
-        return _NO
+        return _NOT_OF_TYPE
 
     def _frame_ref(self, name: str, value: Any, field: Declared, place: Place) -> Any:
         names = value.split(".") if isinstance(value, str) else value
@@ -242,7 +243,7 @@ class Reader:
 
     def _frames(self, name: str, value: Any, field: Declared, place: Place) -> Any:
         if not isinstance(value, dict):
-            return _NO
+            return _NOT_OF_TYPE
         units = field._replace(units="m")
         result = {}
         for key, entry in value.items():
@@ -265,7 +266,7 @@ class Reader:
     def _sequence(self, name: str, value: Any, field: Declared, place: Place) -> Any:
         items = members(name[name.index("[") + 1 : -1], ",")
         if not isinstance(value, list):
-            return _NO
+            return _NOT_OF_TYPE
         if items[-1] != "..." and name.startswith("tuple") and len(value) != len(items):
             raise InputError(f"expected a list of {len(items)} values", value=value)
         types = [items[0]] * len(value) if items[-1] == "..." or len(items) == 1 else items
@@ -276,7 +277,7 @@ class Reader:
 
     def _object(self, name: str, value: Any, field: Declared, place: Place) -> Any:
         if not isinstance(value, dict):
-            return _NO
+            return _NOT_OF_TYPE
         return self._made(VALUES[name], value, next(iter(VALUES[name])), place)
 
     def _made(self, makers: Mapping[str, Any], value: Any, default: str, place: Place) -> Any:
@@ -293,11 +294,11 @@ class Reader:
 
     def _names(self, name: str, value: Any, field: Declared, place: Place) -> Any:
         is_list = isinstance(value, list) and all(isinstance(entry, str) for entry in value)
-        return list(value) if is_list else _NO
+        return list(value) if is_list else _NOT_OF_TYPE
 
     def _mapping(self, name: str, value: Any, field: Declared, place: Place) -> Any:
         if not isinstance(value, dict):
-            return _NO
+            return _NOT_OF_TYPE
         inner = field._replace(types=tuple(members(name.removeprefix("Mapping[str, ")[:-1])))
         return {str(k): self.value(inner, "", v, (*place, k)) for k, v in value.items()}
 
@@ -306,7 +307,7 @@ class Reader:
         return self.document.folder_of(place) / text
 
 
-_NO = object()
+_NOT_OF_TYPE = object()  # result of a converter for values that are not of its type
 _CONVERTERS: dict[str, Callable[..., Any]] = {
     "float": Reader._number,
     "int": Reader._number,

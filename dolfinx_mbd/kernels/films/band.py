@@ -22,16 +22,16 @@ UNKNOWNS, BANDWIDTH = range(2)  #: Indices in `size`
 
 @inner_kernel
 def band_rows(size: Integers, band: Array) -> Array:
-    """Return the part of `band` with the factors, (N, bandwidth + 1 + PADDING)."""
+    """Return the part of `band` with the factors, (unknowns, bandwidth + 1 + PADDING)."""
     count, width = size[UNKNOWNS], size[BANDWIDTH] + 1 + PADDING
     return band[: count * width].reshape(count, width)
 
 
 @inner_kernel
 def factorize(size: Integers, rows: Array, inverse: Array, x: Array) -> None:
-    """Factorize the matrix as L D Lᵀ, with D Lᵀ in `rows`, and replace x (N,) by L⁻¹ x.
+    """Factorize the matrix as L D Lᵀ, with D Lᵀ in `rows`, and replace x (unknowns,) by L⁻¹ x.
 
-    `inverse` (N,) are the reciprocal pivots. A row subtracts four earlier rows at once.
+    `inverse` (unknowns,) are the reciprocal pivots. A row subtracts four earlier rows at once.
     """
     count, width = size[UNKNOWNS], size[BANDWIDTH]
     for r in range(count):
@@ -83,7 +83,7 @@ def _subtract_four(f: Vector4, X: Array, r: int, step: int, target: Array) -> No
 
 @inner_kernel
 def substitute_columns(size: Integers, band: Array, X: Array) -> None:
-    """Solve for the right-hand sides X (N, k) in place; four rows at once, to load less often."""
+    """Solve for right-hand sides X (unknowns, k) in place; four rows at once to load less."""
     count, width = size[UNKNOWNS], size[BANDWIDTH]
     L = band_rows(size, band)
     inverse = np.empty(count)
@@ -124,7 +124,7 @@ def substitute_columns(size: Integers, band: Array, X: Array) -> None:
 
 @inner_kernel
 def gather_nodes(number: Integers, C: Array, factor: float, X: Array) -> None:
-    """Write the values C (n, m+1, k) of the nodes that are unknowns, times a factor, to X (N, k).
+    """Write the values C (n, m+1, k) of the unknown nodes, times a factor, to X (unknowns, k).
 
     `number` (n, m+1) is the index of the unknown at each node, or −1.
     """
@@ -138,7 +138,7 @@ def gather_nodes(number: Integers, C: Array, factor: float, X: Array) -> None:
 
 @inner_kernel
 def scatter_nodes(number: Integers, X: Array) -> Array:
-    """Return values (n, m+1, k) at the nodes from those of the unknowns, X (N, k); otherwise 0."""
+    """Return values (n, m+1, k) at the nodes from those of X (unknowns, k); otherwise 0."""
     n, columns = number.shape
     out = np.zeros((n, columns, X.shape[1]))
     for i in range(n):

@@ -21,7 +21,9 @@ SMALLEST_GAP, PEAK_PRESSURE, SIDE_FLOW, FRICTION_POWER = range(4)
 POINT, WEIGHT = range(2)
 
 #: Arrays `flow` of a grid, see `reynolds`
-AROUND, ALONG, SOURCE, LINKS, LINK_INFLOW, WIDTH_AROUND, WIDTH_ALONG, ENTRAINED, STRESS = range(9)
+AROUND, ALONG, SOURCE, LINKS, LINK_INFLOW, THICKNESS_AROUND, THICKNESS_ALONG, ENTRAINED, STRESS = (
+    range(9)
+)
 
 #: Columns of the array `ends` of a grid, see `reynolds`
 DISTANCE, SUPPLY, CONDUCTANCE = range(3)

@@ -43,7 +43,7 @@ from dolfinx_mbd.kernels.relation import (
     pair_wrenches,
     relative_motion,
 )
-from dolfinx_mbd.kernels.small_vectors import Array, Vector3, add3, cross3, vector3
+from dolfinx_mbd.kernels.small_vectors import Array, Vector3, cross3, sum3, vector3
 
 
 @inner_kernel
@@ -86,7 +86,7 @@ def _journal_slopes(motion: Motion) -> Array:
         da = cross3(unit, a) if part == 1 else zero
         dv = unit if part == 2 else zero
         dw = unit if part == 3 else zero
-        dturn = add3(cross3(dw, a), cross3(w, da))
+        dturn = sum3(cross3(dw, a), cross3(w, da))
         for i in range(2):
             Y[E_X + i, c] = dd[i] - dd[2] * a[i] - d[2] * da[i]
             Y[T_X + i, c] = da[i]

@@ -30,7 +30,7 @@ In addition to the arrays of `reynolds` there are
     face     (n, m+1)   H at the face between a node and the next node downstream
     carry    (n, m+1)   0 where a supply between (i, j) and (i+1, j) fills the gap, otherwise 1
     squeeze  (n, m+1)   12 μ₀ ∂H/∂t times the area of a cell
-    band     (N, 2w+1)  factors L U; w is the bandwidth
+    band     (unknowns, 2w+1)   factors L U; w is the bandwidth
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def _factorize(size: Integers, band: Array) -> None:
 
 @inner_kernel
 def _substitute(size: Integers, band: Array, x: Array) -> None:
-    """Solve for a right-hand side x (N,) in place."""
+    """Solve for a right-hand side x (unknowns,) in place."""
     count, width = size[UNKNOWNS], size[BANDWIDTH]
     for r in range(count):
         row, total = band[r], x[r]

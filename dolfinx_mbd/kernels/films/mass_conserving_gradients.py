@@ -32,7 +32,7 @@ from dolfinx_mbd.kernels.small_vectors import Array
 
 @inner_kernel
 def _substitute_transposed(size: Integers, band: Array, X: Array) -> None:
-    """Solve with the transposed matrix for the right-hand sides X (N, k) in place."""
+    """Solve with the transposed matrix for the right-hand sides X (unknowns, k) in place."""
     count, width = size[UNKNOWNS], size[BANDWIDTH]
     for r in range(count):
         row, source = band[r], X[r]
@@ -57,16 +57,22 @@ def _substitute_transposed(size: Integers, band: Array, X: Array) -> None:
 def _storage_slopes(
     film: Film, rate: float, fraction: float, area: float, old: float, dt: float
 ) -> tuple[float, float]:
-    """Return the derivatives of the rate of the content by the gap and by its rate.
+    """Return ∂s/∂h and ∂s/∂ḣ of the rate s at which a cell stores oil, see `mass_conserving`.
 
-    `area` is 12 μ₀ times the area of a cell; `old` and `dt` are those of `mass_conserving`.
+    Args:
+        film: Thicknesses at the gap h, with their derivatives with respect to h.
+        rate: Rate ḣ of the gap, m/s.
+        fraction: Film fraction ρ.
+        area: 12 μ₀ times the area of the cell.
+        old: Content m before the step, m; −1 where the gap was full.
+        dt: Length of the step, s; 0 for a steady motion.
     """
     if dt == 0.0:
-        return fraction * area * film.content_bend * rate, fraction * area * film.content_slope
+        return fraction * area * film.content_second * rate, fraction * area * film.content_slope
     if old >= 0.0 or film.content_slope * rate * dt > film.entrained:
         return fraction * area * film.entrained_slope / dt, 0.0
     void = (1.0 - fraction) * film.entrained_slope / dt
-    return area * (film.content_bend * rate - void), area * film.content_slope
+    return area * (film.content_second * rate - void), area * film.content_slope
 
 
 @kernel
@@ -93,8 +99,8 @@ def mass_conserving_gradients(
     """Return ∂f_k/∂h and ∂f_k/∂ḣ at every node, and ∂f_k/∂Ω, of functionals f_k of q and ρ.
 
     C (n, m+1, k) are the derivatives of f_k with respect to q where the film is full, and to ρ
-    elsewhere. Call `mass_conserving_solve` before with the same arrays. The results are those of
-    `reynolds_gradients`.
+    elsewhere. Call `mass_conserving_solve` before with the same arrays, which the modules
+    `reynolds` and `mass_conserving` describe. The results are those of `reynolds_gradients`.
     """
     n, columns, K = C.shape
     part = 0.5 if is_resting(q, flow) else 1.0

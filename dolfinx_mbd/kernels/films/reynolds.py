@@ -24,8 +24,8 @@ The arrays of a grid with n×(m+1) nodes are
     flow    (9, n, m+1)  conductances to (i+1, j) and (i, j+1), cell source, Σ k and Σ k q of the
                          links of a node to the edges of supplies, and the thicknesses around,
                          along and entrained and the shear of `rough_surfaces`
-    links   (T, 4)       nodes (i, j) and their neighbours across the edge of a supply; integers
-    ends    (T, 3)       distance of this edge from the node, relative to the interval; reduced
+    links   (links, 4)   nodes (i, j) and their neighbours across the edge of a supply; integers
+    ends    (links, 3)   distance of this edge from the node, relative to the interval; reduced
                          pressure of the supply; conductance k
     band    (N (2m+3),)  factors, row by row, each with zeros at its end
 
@@ -77,9 +77,9 @@ from dolfinx_mbd.kernels.films.fields import (
     T_X_RATE,
     T_Y,
     T_Y_RATE,
+    THICKNESS_ALONG,
+    THICKNESS_AROUND,
     VISCOSITY,
-    WIDTH_ALONG,
-    WIDTH_AROUND,
 )
 from dolfinx_mbd.kernels.films.rough_surfaces import film_at
 from dolfinx_mbd.kernels.films.thickness import (
@@ -162,9 +162,9 @@ def link_conductance(
     `ratio` is the length of an interval around the bore relative to that along it.
     """
     i, j, i1, j1 = links[t, 0], links[t, 1], links[t, 2], links[t, 3]
-    width = WIDTH_ALONG if i == i1 else WIDTH_AROUND
-    H = flow[width, i, j]
-    H += 0.5 * ends[t, DISTANCE] * (flow[width, i1, j1] - H)
+    layer = THICKNESS_ALONG if i == i1 else THICKNESS_AROUND
+    H = flow[layer, i, j]
+    H += 0.5 * ends[t, DISTANCE] * (flow[layer, i1, j1] - H)
     return H, (ratio if i == i1 else 1.0 / ratio) / ends[t, DISTANCE]
 
 
@@ -197,7 +197,7 @@ def film_coefficients(h: Array, rate: Array, speed: float, values: Array, flow: 
     else:
         _rough_thicknesses(h, rate, values, squeeze, flow)
     # all nodes are in one row: long loops are fast
-    around, along = flow[WIDTH_AROUND].ravel(), flow[WIDTH_ALONG].ravel()
+    around, along = flow[THICKNESS_AROUND].ravel(), flow[THICKNESS_ALONG].ravel()
     faces, sides = flow[AROUND].ravel(), flow[ALONG].ravel()
     source, entrained, count = flow[SOURCE].ravel(), flow[ENTRAINED].ravel(), h.size
     last = count - columns  # first node of the last angle
@@ -231,7 +231,7 @@ def _smooth_thicknesses(h: Array, rate: Array, s: float, squeeze: float, flow: A
         flow[SOURCE].ravel(),
         flow[STRESS].ravel(),
     )
-    around, along = flow[WIDTH_AROUND].ravel(), flow[WIDTH_ALONG].ravel()
+    around, along = flow[THICKNESS_AROUND].ravel(), flow[THICKNESS_ALONG].ravel()
     entrained, thin = flow[ENTRAINED].ravel(), False
     for k in range(h.size):
         thin = thin or not gaps[k] >= s
@@ -251,7 +251,7 @@ def _rough_thicknesses(h: Array, rate: Array, values: Array, squeeze: float, flo
     for i in range(h.shape[0]):
         for j in range(h.shape[1]):
             film = film_at(h[i, j], values)
-            flow[WIDTH_AROUND, i, j], flow[WIDTH_ALONG, i, j] = film.around, film.along
+            flow[THICKNESS_AROUND, i, j], flow[THICKNESS_ALONG, i, j] = film.around, film.along
             flow[ENTRAINED, i, j], flow[STRESS, i, j] = film.entrained, film.shear
             flow[SOURCE, i, j] = squeeze * film.content_slope * rate[i, j]
 

@@ -1,6 +1,7 @@
 """Derivatives of functionals of the pressure on the grid of a bearing, by adjoint solutions.
 
-The module `reynolds` describes the grid and its arrays.
+The module `reynolds` describes the grid, its arrays and the balance r(q) of its cells. For each
+functional f_k, λ solves (∂r/∂q)ᵀλ = ∂f_k/∂q, and df_k = −λᵀ dr for changes of gap, rate and speed.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from dolfinx_mbd.kernels.films.fields import (
     RADIUS,
     SOURCE,
     SUPPLY,
+    THICKNESS_ALONG,
+    THICKNESS_AROUND,
     VISCOSITY,
-    WIDTH_ALONG,
-    WIDTH_AROUND,
 )
 from dolfinx_mbd.kernels.films.reynolds import (
     link_conductance,
@@ -40,35 +41,53 @@ from dolfinx_mbd.kernels.small_vectors import Array
 
 
 @inner_kernel
-def _edge(H: float, difference: float, ratio: float) -> float:
-    """Return the derivative of a flow with respect to the thickness H of one of its ends."""
+def _flow_by_thickness(H: float, difference: float, ratio: float) -> float:
+    """Return the derivative of the flow H³ · ratio · difference between two nodes.
+
+    H is the mean of the thicknesses at both nodes; the derivative is that with respect to one of
+    them. `difference` is that of q, and `ratio` that of width and length of the face.
+    """
     return 1.5 * H * H * ratio * difference
 
 
 @inner_kernel
 def node_weights(
-    film: Film, q: Array, flow: Array, i: int, j: int, push: float, ratio: float
+    film: Film, q: Array, flow: Array, i: int, j: int, entrainment: float, ratio: float
 ) -> tuple[float, float, float, float, float]:
     """Return the weights of λ in the derivative of λᵀr with respect to the gap of a node.
 
     The weights are those of the node and of its neighbours (i+1, j), (i−1, j), (i, j+1), (i, j−1).
+
+    Args:
+        film: Thicknesses at the node, with their derivatives.
+        q: Reduced pressure, (n, m+1).
+        flow: Conductances and thicknesses, see `reynolds`.
+        i: Index of the node around the bore.
+        j: Index of the node along the axis.
+        entrainment: 12 μ₀ times the flow that the speed entrains per thickness of a neighbour.
+        ratio: Length of an interval around the bore relative to that along it.
     """
     n, columns = q.shape
     i1, i0 = next_index(i, n), previous_index(i, n)
-    H, after, before, right, left = flow[WIDTH_AROUND, i, j], 0.0, 0.0, 0.0, 0.0
+    H, after, before, right, left = flow[THICKNESS_AROUND, i, j], 0.0, 0.0, 0.0, 0.0
     if flow[AROUND, i, j] != 0.0:
-        after = _edge(0.5 * (H + flow[WIDTH_AROUND, i1, j]), q[i, j] - q[i1, j], 1.0 / ratio)
+        mean = 0.5 * (H + flow[THICKNESS_AROUND, i1, j])
+        after = _flow_by_thickness(mean, q[i, j] - q[i1, j], 1.0 / ratio)
     if flow[AROUND, i0, j] != 0.0:
-        before = _edge(0.5 * (H + flow[WIDTH_AROUND, i0, j]), q[i, j] - q[i0, j], 1.0 / ratio)
-    H = flow[WIDTH_ALONG, i, j]
+        mean = 0.5 * (H + flow[THICKNESS_AROUND, i0, j])
+        before = _flow_by_thickness(mean, q[i, j] - q[i0, j], 1.0 / ratio)
+    H = flow[THICKNESS_ALONG, i, j]
     if j + 1 < columns and flow[ALONG, i, j] != 0.0:
-        right = _edge(0.5 * (H + flow[WIDTH_ALONG, i, j + 1]), q[i, j] - q[i, j + 1], ratio)
+        mean = 0.5 * (H + flow[THICKNESS_ALONG, i, j + 1])
+        right = _flow_by_thickness(mean, q[i, j] - q[i, j + 1], ratio)
     if j > 0 and flow[ALONG, i, j - 1] != 0.0:
-        left = _edge(0.5 * (H + flow[WIDTH_ALONG, i, j - 1]), q[i, j] - q[i, j - 1], ratio)
+        mean = 0.5 * (H + flow[THICKNESS_ALONG, i, j - 1])
+        left = _flow_by_thickness(mean, q[i, j] - q[i, j - 1], ratio)
     after, before = after * film.around_slope, before * film.around_slope
     right, left = right * film.along_slope, left * film.along_slope
-    push *= film.entrained_slope
-    return after + before + right + left, -push - after, push - before, -right, -left
+    entrainment *= film.entrained_slope
+    here = after + before + right + left
+    return here, -entrainment - after, entrainment - before, -right, -left
 
 
 @inner_kernel
@@ -83,7 +102,10 @@ def add_link_gradients(
     ratio: float,
     by_gap: Array,
 ) -> None:
-    """Subtract the derivatives of λᵀr by the links from by_gap (n, m+1, k); λ (n, m+1, k)."""
+    """Subtract the derivatives of λᵀr with respect to the gap, as far as links cause them.
+
+    `by_gap` (n, m+1, k) contains the derivatives of k functionals, and `lam` (n, m+1, k) their λ.
+    """
     for t in range(len(links)):
         i, j, i1, j1 = links[t, 0], links[t, 1], links[t, 2], links[t, 3]
         H, factor = link_conductance(flow, links, ends, t, ratio)
@@ -138,7 +160,7 @@ def reynolds_gradients(
     gather_nodes(number, C, part, X)
     substitute_columns(size, band, X)
     lam = scatter_nodes(number, X)
-    push, squeeze = 3.0 * mu * values[RADIUS] * dz, 12.0 * mu * dx * dz
+    entrainment, squeeze = 3.0 * mu * values[RADIUS] * dz, 12.0 * mu * dx * dz
     for i in range(n):
         i1, i0 = next_index(i, n), previous_index(i, n)
         for j in range(columns):
@@ -147,8 +169,8 @@ def reynolds_gradients(
             if max(free, number[i1, j], number[i0, j]) < 0:
                 continue  # λ is zero here and at all neighbours
             film = film_at(h[i, j], values)
-            a, b, c, d, e = node_weights(film, q, flow, i, j, push * speed, dx / dz)
-            a += squeeze * film.content_bend * rate[i, j]
+            a, b, c, d, e = node_weights(film, q, flow, i, j, entrainment * speed, dx / dz)
+            a += squeeze * film.content_second * rate[i, j]
             one, after, before = lam[i, j], lam[i1, j], lam[i0, j]
             gap, behind, ahead = by_gap[i, j], lam[i, left], lam[i, right]
             for k in range(K):
@@ -156,11 +178,12 @@ def reynolds_gradients(
                 gap[k] = -total
             if number[i, j] < 0:
                 continue
-            rates, turn = by_rate[i, j], push * (flow[ENTRAINED, i1, j] - flow[ENTRAINED, i0, j])
+            rates, growth = by_rate[i, j], flow[ENTRAINED, i1, j] - flow[ENTRAINED, i0, j]
+            source_by_speed = entrainment * growth
             content = squeeze * film.content_slope
             for k in range(K):
                 rates[k] = -content * one[k]
             for k in range(K):
-                by_speed[k] -= turn * one[k]
+                by_speed[k] -= source_by_speed * one[k]
     add_link_gradients(h, values, lam, q, flow, links, ends, dx / dz, by_gap)
     return by_gap, by_rate, by_speed

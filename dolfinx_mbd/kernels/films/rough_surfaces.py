@@ -50,7 +50,7 @@ class Film(NamedTuple):
         around: Thickness whose cube is the conductance around the bore, m.
         along: Thickness whose cube is the conductance along the axis, m.
         entrained: Thickness that the motion of the journal entrains, m.
-        content_slope: Derivative of the mean gap; `content_bend` is the second derivative, 1/m.
+        content_slope: Derivative of the mean gap; `content_second` is its second derivative, 1/m.
         shear: Shear stress divided by μ Ω R, 1/m.
     """
 
@@ -61,7 +61,7 @@ class Film(NamedTuple):
     entrained: float
     entrained_slope: float
     content_slope: float
-    content_bend: float
+    content_second: float
     shear: float
     shear_slope: float
 

@@ -35,9 +35,9 @@ from dolfinx_mbd.kernels.mechanism_steps.model import (
     ANGLE,
     DAMPING,
     DRIVEN_JOINT,
+    DRIVER_ENTRY,
     DRIVER_MOTION,
     DRIVER_NUMBERS,
-    ENTRY,
     FIRST_FRAME,
     FRAME,
     FRAME_NUMBERS,
@@ -52,6 +52,9 @@ from dolfinx_mbd.kernels.mechanism_steps.model import (
     JOINT_STIFFNESS,
     KIND,
     MOTION,
+    OF_FRAME_LOAD,
+    OF_JOINT_LOAD,
+    OF_SPRING,
     OFFSET,
     SECOND_FRAME,
     SPEED,
@@ -62,7 +65,7 @@ from dolfinx_mbd.kernels.mechanism_steps.model import (
     Model,
 )
 from dolfinx_mbd.kernels.rotations import skew3
-from dolfinx_mbd.kernels.small_vectors import Array, add33, vector3
+from dolfinx_mbd.kernels.small_vectors import Array, add_scaled33, vector3
 
 
 @inner_kernel
@@ -73,8 +76,8 @@ def update_poses(m: Model, t: float) -> None:
         first = DRIVER_NUMBERS * k
         angle, speed = m.parameters[first + ANGLE], m.parameters[first + SPEED]
         value = angle + speed * t + m.parameters[first + OFFSET]
-        if m.drivers[k, DRIVER_MOTION] == 0:
-            m.turns[m.drivers[k, ENTRY]] = value
+        if m.drivers[k, DRIVER_MOTION] == ABOUT:
+            m.turns[m.drivers[k, DRIVER_ENTRY]] = value
             m.angles[m.drivers[k, DRIVEN_JOINT]] = value
         else:
             for c in range(m.row_drivers.shape[0]):
@@ -84,18 +87,18 @@ def update_poses(m: Model, t: float) -> None:
 
 @inner_kernel
 def move(m: Model) -> None:
-    """Set the coordinates to those at the start of the step after the increments."""
+    """Add the increments since the start of the step to the coordinates at the start."""
     increment(m.table, m.q0, m.move, m.q)
 
 
 @inner_kernel
 def first_number(m: Model, kind: int, k: int) -> int:
-    """Return the place of the numbers of a load: 0 on a joint, 1 at a frame, 2 a spring."""
+    """Return the first place in `parameters` of the k-th load of a kind such as OF_SPRING."""
     place = DRIVER_NUMBERS * m.drivers.shape[0]
-    if kind == 0:
+    if kind == OF_JOINT_LOAD:
         return place + JOINT_NUMBERS * k
     place += JOINT_NUMBERS * m.joint_loads.shape[0]
-    if kind == 1:
+    if kind == OF_FRAME_LOAD:
         return place + FRAME_NUMBERS * k
     return place + FRAME_NUMBERS * m.frame_loads.shape[0] + SPRING_NUMBERS * k
 
@@ -103,7 +106,7 @@ def first_number(m: Model, kind: int, k: int) -> int:
 @inner_kernel
 def joint_load(m: Model, k: int, s: float, rate: float) -> float:
     """Return a torque about or a force along the axis of a joint."""
-    p = first_number(m, 0, k)
+    p = first_number(m, OF_JOINT_LOAD, k)
     if m.joint_loads[k, KIND] == SPRING:
         stiffness, damping = m.parameters[p + JOINT_STIFFNESS], m.parameters[p + JOINT_DAMPING]
         return -(stiffness * (s - m.parameters[p + FREE_POSITION]) + damping * rate)
@@ -113,7 +116,7 @@ def joint_load(m: Model, k: int, s: float, rate: float) -> float:
 @inner_kernel
 def frame_load(m: Model, k: int) -> tuple[float, float, float]:
     """Return a force or torque at a frame in global components."""
-    frame, value = m.frame_loads[k, FRAME], vector3(m.parameters, first_number(m, 1, k))
+    frame, value = m.frame_loads[k, FRAME], vector3(m.parameters, first_number(m, OF_FRAME_LOAD, k))
     if m.frame_loads[k, IN_AXES] == 0:
         return value
     Q, (x, y, z) = m.rotation[frame], value
@@ -133,7 +136,7 @@ def spring_line(m: Model, k: int, n: Array, speed: Array) -> tuple[float, float,
         n[i] = m.position[two, i] - m.position[one, i]
         speed[i] = m.velocities[two, i] - m.velocities[one, i]
         square += n[i] * n[i]
-    length, rate, p = math.sqrt(square), 0.0, first_number(m, 2, k)
+    length, rate, p = math.sqrt(square), 0.0, first_number(m, OF_SPRING, k)
     for i in range(3):
         n[i] /= length
         rate += n[i] * speed[i]
@@ -241,7 +244,7 @@ def _add_frame_loads(m: Model) -> None:
     for k in range(m.frame_loads.shape[0]):
         if m.frame_loads[k, IN_AXES] == 1:
             D, row = np.zeros((1, 12, 12)), 3 * m.frame_loads[k, IS_TORQUE]
-            add33(D[0], row, 3, 1.0, skew3(frame_load(m, k)))
+            add_scaled33(D[0], row, 3, 1.0, skew3(frame_load(m, k)))
             _add_pair(m, m.frame_loads[k, FRAME], m.frame_loads[k, FRAME], D, D, False)
 
 
@@ -251,7 +254,7 @@ def _add_springs(m: Model) -> None:
     n, speed = np.zeros(3), np.zeros(3)
     for k in range(m.springs.shape[0]):
         length, _, tension = spring_line(m, k, n, speed)
-        p = first_number(m, 2, k)
+        p = first_number(m, OF_SPRING, k)
         stiffness, damping = m.parameters[p + STIFFNESS], m.parameters[p + DAMPING]
         D, E, along = np.zeros((1, 12, 12)), np.zeros((1, 12, 12)), 0.0
         for i in range(3):
@@ -295,7 +298,7 @@ def _add_joint_loads(m: Model, multipliers: Array) -> None:
                 D[0, i, c] = -size * H[0, i, c]
         damping = 0.0
         if m.joint_loads[k, KIND] == SPRING:
-            p, g = first_number(m, 0, k), gradients[j, motion]
+            p, g = first_number(m, OF_JOINT_LOAD, k), gradients[j, motion]
             stiffness, damping = m.parameters[p + JOINT_STIFFNESS], m.parameters[p + JOINT_DAMPING]
             for c in range(12):
                 by_pose = -stiffness * g[c]

@@ -24,10 +24,11 @@ DT, TOLERANCE, MASS, RADIUS, ALPHA_M, ALPHA_F, BETA, GAMMA, SMOOTH = range(9)
 EARLIER, VELOCITY, FACTOR, NOISE = range(4)
 #: Kinds of loads on joints
 CONSTANT, SPRING = range(2)
-#: Columns of `Model.drivers`, `joint_loads`, `frame_loads` and `springs`. MOTION is 0 for a
-#: rotation or torque and 1 for a displacement or force; the components of a frame load are global,
-#: or IN_AXES of the frame
-ENTRY, DRIVER_MOTION, DRIVEN_JOINT = range(3)
+#: Columns of `Model.drivers`, `joint_loads`, `frame_loads` and `springs`. DRIVER_ENTRY is the index
+#: of a driver among joints and drivers, DRIVEN_JOINT that of its joint among the joints;
+#: DRIVER_MOTION and MOTION are ABOUT for a rotation or torque and ALONG for a displacement or
+#: force; the components of a frame load are global, or IN_AXES of the frame
+DRIVER_ENTRY, DRIVER_MOTION, DRIVEN_JOINT = range(3)
 KIND, JOINT, MOTION = range(3)
 FRAME, IS_TORQUE, IN_AXES = range(3)
 FIRST_FRAME, SECOND_FRAME = range(2)  # also of `Model.ends` and `end_starts`
@@ -42,6 +43,8 @@ Q, V, A, MULTIPLIER, ROTATION, ROTATION_RATE, DISPLACEMENT, DISPLACEMENT_RATE = 
 #: Numbers of `Model.parameters` for each driver (angle, speed, offset), load on a joint (value,
 #: stiffness, damping, free), load at a frame (components), and spring (stiffness, damping, length)
 DRIVER_NUMBERS, JOINT_NUMBERS, FRAME_NUMBERS, SPRING_NUMBERS = 3, 4, 3, 3
+#: Kinds of loads in the order of their numbers
+OF_JOINT_LOAD, OF_FRAME_LOAD, OF_SPRING = range(3)
 #: Places of these numbers after the first one
 ANGLE, SPEED, OFFSET = range(3)
 VALUE, JOINT_STIFFNESS, JOINT_DAMPING, FREE_POSITION = range(4)
@@ -76,7 +79,7 @@ class Model(NamedTuple):
     pairs: Indices
     rotations: NDArray[np.bool_]  # stored as integers
     columns: Indices
-    drivers: Indices  # (D, 3): ENTRY, DRIVER_MOTION, DRIVEN_JOINT
+    drivers: Indices  # (D, 3): DRIVER_ENTRY, DRIVER_MOTION, DRIVEN_JOINT
     row_drivers: Indices  # (nc,), driver of each displacement that is driven, or -1
     joint_loads: Indices  # (L, 3): KIND, JOINT, MOTION
     frame_loads: Indices  # (P, 3): FRAME, IS_TORQUE, IN_AXES
@@ -87,7 +90,7 @@ class Model(NamedTuple):
     data: Array
     gravity: Array
     axes_signs: Array
-    misfit: Array
+    misfit: Array  # (nc,), violations at the start of redundant constraints, which remain
     lengths: Array
     signs: Array
     numbers: Array
@@ -113,7 +116,7 @@ class Model(NamedTuple):
     v: Array
     a: Array
     lam: Array
-    angles: Array
+    angles: Array  # (J,), rotations of the joints from which full turns are counted
     rows: Array
     scale: Array
     values: Array
@@ -121,8 +124,8 @@ class Model(NamedTuple):
     rotation: Array
     velocities: Array
     wrenches: Array
-    turns: Array
-    offsets: Array
+    turns: Array  # (E,), rotations that drivers prescribe, otherwise 0
+    offsets: Array  # (nc,), displacements that drivers prescribe, plus `misfit`
     spread: Array  # multipliers by joint or driver and motion, (E, 6)
     jacobians: Array
     tangents: Array

@@ -82,7 +82,7 @@ def copy(source: Array, target: Array) -> None:
 
 @inner_kernel
 def factorize(S: Array, pivots: Array) -> bool:
-    """Replace S (N, N) by its LU factors with row exchanges; return False if S is singular."""
+    """Replace S (unknowns, unknowns) by its LU factors; return False if S is singular."""
     N = S.shape[0]
     for k in range(N):
         pivot, size = k, abs(S[k, k])
@@ -108,7 +108,7 @@ def factorize(S: Array, pivots: Array) -> bool:
 
 @inner_kernel
 def solve(S: Array, pivots: Array, x: Array) -> None:
-    """Replace a right-hand side (N,) by the solution of the factorized equations."""
+    """Replace a right-hand side (unknowns,) by the solution of the factorized equations."""
     N = S.shape[0]
     for k in range(N):
         p = int(pivots[k])

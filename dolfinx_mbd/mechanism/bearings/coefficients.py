@@ -205,7 +205,7 @@ def _equilibrium(bearing: FilmBearing, speed: float, force: Array) -> tuple[Arra
     turn = np.sign(speed) * np.pi / 4
     rotation = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
     e = np.asarray(0.5 * c * rotation @ force / size, dtype=float)
-    g, dg, _ = bearing.film_loads(bearing.motion_vector(e, speed=speed), True)
+    g, dg, _ = bearing.film_loads(bearing.motion_vector(e, speed=speed), derivatives=True)
     for _ in range(200):
         unbalanced = g[_FORCE] + force
         if np.linalg.norm(unbalanced) < 1e-10 * size:
@@ -217,7 +217,8 @@ def _equilibrium(bearing: FilmBearing, speed: float, force: Array) -> tuple[Arra
         longest = 0.5 * max(c - float(np.linalg.norm(e)), 1e-3 * c)
         step *= min(1.0, longest / float(np.linalg.norm(step)))
         for _ in range(30):
-            trial, dg, _ = bearing.film_loads(bearing.motion_vector(e + step, speed=speed), True)
+            motion = bearing.motion_vector(e + step, speed=speed)
+            trial, dg, _ = bearing.film_loads(motion, derivatives=True)
             if np.linalg.norm(trial[_FORCE] + force) < np.linalg.norm(unbalanced):
                 break
             step *= 0.5

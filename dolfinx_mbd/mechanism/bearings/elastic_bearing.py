@@ -153,7 +153,7 @@ class ElasticBearing(FiniteBearing):
             return g
         self._solve_elastic(motion, s)
         grid = self.grid
-        grid.write_loads(g[:5], True)
+        grid.write_loads(g[:5], contact=True)
         g[5:] = grid.pattern_forces(self._around, self._along)
         g[DRAG] -= 0.5 * (g[5:] @ self._slope @ s[0])
         return g

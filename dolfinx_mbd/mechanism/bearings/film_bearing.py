@@ -174,11 +174,11 @@ class FilmBearing(FilmElement):
 
     def _journal_loads(self, motion: Array) -> Array:
         """Return the loads (5,) of `film_loads` alone."""
-        return self.film_loads(motion, False)[0]
+        return self.film_loads(motion, derivatives=False)[0]
 
     def derivatives(self, pair: FramePair) -> tuple[Array, Array]:
         """Return the derivatives of the wrenches."""
-        g, dg, _ = self.film_loads(self.pair_motion(pair), True)
+        g, dg, _ = self.film_loads(self.pair_motion(pair), derivatives=True)
         D, E = film_tangents(*pair, g, dg)
         return D, E
 
@@ -196,12 +196,14 @@ class FilmBearing(FilmElement):
         """Return the elastic energy of touching asperities, J; the film stores none."""
         loads, slopes = np.zeros(5), np.zeros((5, 9))
         y, values = film_motion(*pair), self._constants(0.0)
-        return float(asperity_loads(y, values, *CONTACT_RULES, False, loads, slopes))
+        derivatives = False
+        return float(asperity_loads(y, values, *CONTACT_RULES, derivatives, loads, slopes))
 
     def motion(self, pair: FramePair, *arguments: Array) -> dict[str, ArrayLike]:
         """Return the displacement in the axes of the bore, its rate, and the state of the film."""
         y = self.pair_motion(pair)
-        return self._motion_facts(pair, self.film_loads(y, False, *arguments)[2])
+        derivatives = False
+        return self._motion_facts(pair, self.film_loads(y, derivatives, *arguments)[2])
 
     def smallest_gap(self, pair: FramePair) -> float:
         """Return the smallest gap at the ends of the bearing, m."""

@@ -128,7 +128,12 @@ class FiniteBearing(FilmBearing):
         return replace(self) if self.has_content else self
 
     def begin_step(self, content: Array, dt: float) -> None:
-        """Evaluate the film at the end of a step with this content before it."""
+        """Begin a step: the next evaluations are for its end.
+
+        Args:
+            content: Content at the start of the step, see `content`.
+            dt: Length of the step, s.
+        """
         assert isinstance(self.grid, MassConservingGrid)
         self.grid.begin_step(content.reshape(self.grid.areas.shape), dt)
         self._forget()
@@ -150,29 +155,39 @@ class FiniteBearing(FilmBearing):
         self._motion[:] = np.nan
 
     def film_loads(self, motion: Array, derivatives: bool) -> tuple[Array, Array, Array]:
-        """Return loads, derivatives and state of the film; see `FilmBearing`."""
+        """Return loads, derivatives and state of the film; see `FilmBearing`.
+
+        `kernels.films.fields` lists the entries: five loads (`F_X` …), nine derivatives with
+        respect to the motion without `AXIAL`, and four numbers of the state (`SMALLEST_GAP` …).
+        """
         if not self._is_usable(motion):
             return np.full(5, np.nan), np.full((5, 9), np.nan), np.full(4, np.nan)
-        g, viscous = self._loads(motion)
+        g, film = self._loads(motion)
         dg: Array = np.zeros((5, 9))
         if derivatives:
             dg = self.grid.load_derivatives(contact=False)
-            asperity_loads(motion, self.grid.values, *CONTACT_RULES, True, np.zeros(5), dg)
-        facts = self.grid.state(viscous)
-        facts[FRICTION_POWER] += (g[DRAG] - viscous[DRAG]) * motion[SPIN]
+            self._add_asperity_loads(motion, np.zeros(5), dg)
+        facts = self.grid.state(film)
+        facts[FRICTION_POWER] += (g[DRAG] - film[DRAG]) * motion[SPIN]
         return g, dg, facts
 
     def _journal_loads(self, motion: Array) -> Array:
         return self._loads(motion)[0] if self._is_usable(motion) else np.full(5, np.nan)
 
     def _loads(self, motion: Array) -> tuple[Array, Array]:
-        """Return the loads of film and asperities, and those of the film, (5,) each."""
+        """Return the loads of film and asperities together, and those of the film, (5,) each."""
         self._solve(motion)
-        viscous = np.empty(5)
-        self.grid.write_loads(viscous, False)
-        g = viscous.copy()
-        asperity_loads(motion, self.grid.values, *CONTACT_RULES, False, g, np.zeros((5, 9)))
-        return g, viscous
+        film = np.empty(5)
+        self.grid.write_loads(film, contact=False)
+        g = film.copy()
+        self._add_asperity_loads(motion, g)
+        return g, film
+
+    def _add_asperity_loads(self, motion: Array, g: Array, dg: Array | None = None) -> None:
+        """Add the loads of asperities to g (5,), and their derivatives to dg (5, 9) if present."""
+        derivatives = dg is not None
+        slopes = np.zeros((5, 9)) if dg is None else dg
+        asperity_loads(motion, self.grid.values, *CONTACT_RULES, derivatives, g, slopes)
 
     def pressure(self, motion: ArrayLike) -> Array:
         """Return the pressure at the nodes of the grid, (n, m+1), Pa.

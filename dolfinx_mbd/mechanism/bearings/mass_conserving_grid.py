@@ -30,7 +30,8 @@ __all__ = ["MassConservingGrid"]
 class MassConservingGrid(ReynoldsGrid):
     """Pressure and content of an oil film whose cavitation conserves mass.
 
-    `kernels.films.mass_conserving` describes the model.
+    `kernels.films.mass_conserving` describes the model, its film fraction ρ and its arrays, and
+    `kernels.films.reynolds` the reduced pressure q.
 
     Args:
         values: Constants of the bearing in SI units, (20,), as described in `kernels.films.fields`.
@@ -76,18 +77,19 @@ class MassConservingGrid(ReynoldsGrid):
         return np.asarray(self.fraction * self._flow[ENTRAINED])
 
     def state(self, g: Array) -> Array:
-        """Return the state of the film; see `ReynoldsGrid`."""
+        """Return the state of the film with the film loads g (5,); see `ReynoldsGrid`."""
         facts = super().state(g)
         facts[SIDE_FLOW] = self._side_flow()
         return facts
 
     def _find_pressure(self, h: Array, rate: Array, speed: float) -> int:
-        sets: int = mass_conserving_solve(
+        """Solve for pressure and content; return the number of iterations, or −1."""
+        iterations: int = mass_conserving_solve(
             h, rate, speed, self.values, self._fixed, self._free, self._number, self._size,
             self._q, self.fraction, self._face, self._squeeze, self._hold, self._old, self._dt,
             self._carry, self._flow, self._band, *self._links, self.pressures, self._slopes,
         )  # fmt: skip
-        return sets
+        return iterations
 
     def _gradients(self, C: Array) -> tuple[Array, Array, Array]:
         gradients: tuple[Array, Array, Array] = mass_conserving_gradients(
@@ -98,9 +100,10 @@ class MassConservingGrid(ReynoldsGrid):
         return gradients
 
     def _functionals(self, C: Array) -> Array:
-        """Return the derivatives by q where the film is full, and by ρ elsewhere.
+        """Return the derivatives of functionals, and of the drag as the last one.
 
-        The drag is the last functional.
+        C (n, m+1, k) are the weights of the pressures in the functionals. The result, of the shape
+        (n, m+1, k+1), contains derivatives by q where the film is full, and by ρ elsewhere.
         """
         by_q = super()._functionals(C) * self._free[:, :, None]
         drag = self.values[VISCOSITY] * self.values[RADIUS] ** 2 * self._speed
@@ -108,13 +111,16 @@ class MassConservingGrid(ReynoldsGrid):
         by_fraction[:, 1] += by_fraction[:, 0]  # the nodes at the ends have ρ of their neighbours
         by_fraction[:, -2] += by_fraction[:, -1]
         by_fraction[self._free == 1] = 0.0
-        if by_q.shape[2] == C.shape[2]:
+        if by_q.shape[2] == C.shape[2]:  # without a column for the drag
             return np.dstack([by_q, by_fraction])
         by_q[:, :, -1] += by_fraction
         return np.asarray(by_q)
 
     def _entrained(self, fraction: Array) -> Array:
-        """Return 12 μ₀ times the flow from each node to the next one with a film fraction."""
+        """Return 12 μ₀ times the flow from each node to the next one downstream, (n, m+1).
+
+        `fraction` is the film fraction of the oil that flows.
+        """
         c = 6.0 * self.values[VISCOSITY] * abs(self._speed) * self.values[RADIUS]
         c *= self.values[LENGTH] / (len(self.z) - 1)
         return np.asarray(c * fraction * self._face)

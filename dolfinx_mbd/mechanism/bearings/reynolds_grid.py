@@ -171,10 +171,10 @@ class ReynoldsGrid:
         """Solve for the pressure as `solve`; `pressures` contains the result."""
         self._h, self._rate, self._speed = h, rate, speed
         try:
-            sets = self._find_pressure(h, rate, speed)
+            iterations = self._find_pressure(h, rate, speed)
         except ZeroDivisionError:  # a singular matrix, because values are out of range
-            sets = -1
-        if sets < 0:
+            iterations = -1
+        if iterations < 0:
             self._free[:] = 1 - self._fixed
             raise SolverError(
                 "the cavitated area of an oil film did not converge; check that the film thickness "
@@ -183,11 +183,11 @@ class ReynoldsGrid:
 
     def _find_pressure(self, h: Array, rate: Array, speed: float) -> int:
         """Solve for the pressure; return the number of iterations, or −1."""
-        sets: int = reynolds.reynolds_solve(
+        iterations: int = reynolds.reynolds_solve(
             h, rate, speed, self.values, self._fixed, self._free, self._number, self._size,
             self._q, self._flow, self._band, *self._links, self.pressures, self._slopes,
         )  # fmt: skip
-        return sets
+        return iterations
 
     def loads(self, *, contact: bool = True) -> tuple[Array, Array]:
         """Return the film loads (5,) and the state (4,) of the film, see `FilmBearing.film_loads`.
@@ -198,10 +198,10 @@ class ReynoldsGrid:
             contact: Whether the loads contain the pressure of the asperities at the nodes.
         """
         g = np.empty(5)
-        self.write_loads(g, contact)
+        self.write_loads(g, contact=contact)
         return g, self.state(g)
 
-    def write_loads(self, g: Array, contact: bool) -> None:
+    def write_loads(self, g: Array, *, contact: bool) -> None:
         """Write the film loads of `loads` to g (5,)."""
         grid_loads.grid_loads(
             self._speed, self.values, self._nodes, self.pressures, self._slopes, self._flow,
@@ -242,7 +242,11 @@ class ReynoldsGrid:
         return by_gap, by_rate, by_speed
 
     def _functionals(self, C: Array) -> Array:
-        """Return the derivatives of functionals with the weights C, and of the drag, by q."""
+        """Return the derivatives of functionals, and of the drag, by the reduced pressure q.
+
+        C (n, m+1, k) are the weights of the pressures in the functionals. The result has the shape
+        (n, m+1, k+1) if the drag depends on the pressure, otherwise (n, m+1, k).
+        """
         by_q = C * self._slopes[FILM][:, :, None]
         if self.values[BARUS] == 0.0:
             return np.asarray(by_q)

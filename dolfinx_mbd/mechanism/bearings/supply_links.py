@@ -27,8 +27,8 @@ def supply_links(
         levels: Reduced pressure of each area, Pa.
 
     Returns:
-        Reduced pressures of the nodes, NaN outside of all areas (n, m+1), and the arrays `links`
-        (T, 4) and `ends` (T, 3) of `kernels.films.reynolds`.
+        Reduced pressures of the nodes, NaN outside of all areas, (n, m+1); and the arrays `links`,
+        (links, 4), and `ends`, (links, 3), of `kernels.films.reynolds`.
     """
     n, columns = len(theta), len(z)
     inside = np.full((n, columns), np.nan)

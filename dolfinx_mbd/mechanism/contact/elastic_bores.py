@@ -47,7 +47,7 @@ __all__ = ["ElasticContact", "contact_motion", "elastic_tangents"]
 
 
 def contact_motion(pair: FramePair, states: Array) -> dict[str, ArrayLike]:
-    """Return the states (P, 3) of a contact by name, and the motion in axes of the first frame."""
+    """Return the states (points, 3) by name, and the relative displacement in the first frame."""
     d = pair.p2 - pair.p1
     rate = pair.u2[:3] - pair.u1[:3] - np.cross(pair.u1[3:], d)
     gap, gap_rate, normal_force = states.T

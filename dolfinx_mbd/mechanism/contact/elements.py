@@ -98,8 +98,8 @@ class Contact(ContactElement):
     law: ContactLaw
     surfaces: tuple[Surface, ...]
     shared: bool = False
-    _points: Array = field(init=False, repr=False)  # in the second frame, (P, 3), m
-    _surfaces: Array = field(init=False, repr=False)  # rows of `kernels.contacts`, (P, 7)
+    _points: Array = field(init=False, repr=False)  # in the second frame, (points, 3), m
+    _surfaces: Array = field(init=False, repr=False)  # rows of `kernels.contacts`, (points, 7)
     _law: Array = field(init=False, repr=False)  # constants of the contact law
 
     __repr__ = short_repr
@@ -138,7 +138,7 @@ class Contact(ContactElement):
         return min((radius for radius in radii if radius > 0.0), default=None)
 
     def states(self, pair: FramePair) -> Array:
-        """Return gap (m), gap rate (m/s) and normal force (N) of each point, shape (P, 3)."""
+        """Return gap (m), gap rate (m/s) and normal force (N) of each point, shape (points, 3)."""
         _, states = contact_wrenches(*pair, self._points, self._surfaces, self._law)
         return states
 
@@ -190,18 +190,22 @@ def sphere_contact(
     label = f"load {checked_name('name', name)!r}: radii"
     if not isinstance(radii, Sequence) or len(radii) != 2:
         raise InputError(f"{label} must be two numbers in m; got {radii!r}", argument="radii")
-    one, two = (number(label, radius, unit="m") for radius in radii)
-    if two < 0.0 or one == 0.0 or (one < 0.0 and -one <= two):
+    first_radius, second_radius = (number(label, radius, unit="m") for radius in radii)
+    is_socket = first_radius < 0.0
+    too_small = is_socket and -first_radius <= second_radius
+    if second_radius < 0.0 or first_radius == 0.0 or too_small:
         raise InputError(
-            f"{label} must be a radius in m, negative for a socket that is larger than the second "
-            f"sphere, and a radius that is not negative; got {radii!r}",
+            f"{label} must be the radii of both spheres in m. The first must not be zero; if it is "
+            "negative, it is that of a socket, which must be larger than the second sphere. The "
+            f"second must not be negative; got {radii!r}",
             argument="radii",
             value=radii,
         )
-    if one < 0.0:
-        _warn_of_clearance(name, -one - two, two)
-    sign = 1.0 if one > 0.0 else -1.0
-    surface = Surface(SPHERE, size=abs(one + two), sign=sign, radius=two)
+    if is_socket:
+        _warn_of_clearance(name, -first_radius - second_radius, second_radius)
+    distance = abs(first_radius + second_radius)  # of the centres when the surfaces touch
+    sign = -1.0 if is_socket else 1.0
+    surface = Surface(SPHERE, size=distance, sign=sign, radius=second_radius)
     return Contact(name, first, second, law, (surface,))
 
 

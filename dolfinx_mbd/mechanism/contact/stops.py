@@ -75,7 +75,7 @@ class JointStop(JointElement):
         return lower + upper
 
     def contact_states(self, *arguments: Any) -> Array:
-        """Return gap and gap rate of each stop, and NaN for the normal force, (P, 3)."""
+        """Return gap and gap rate of each stop, and NaN for the normal force, (points, 3)."""
         s, rate, _ = arguments
         return np.array([(gap, sign * rate, np.nan) for gap, sign in self.gaps(float(s))])
 

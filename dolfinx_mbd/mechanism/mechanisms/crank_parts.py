@@ -133,7 +133,7 @@ def _crank_shape(radius: float, pins: list[tuple[float, float]]) -> Shape:
     for pin_angle, z in pins:
         rotation = rotation_about_z(pin_angle)
         x, y, _ = radius * rotation[:, 0]
-        parts.append(cylinder_shape(0.25 * radius, 2 * half, 2, (x, y, z)))
+        parts.append(cylinder_shape(0.25 * radius, 2 * half, centre=(x, y, z)))
         for side in (-1, 1):
             centre = (0.5 * radius, 0.0, side * (half + 0.5 * web))
             box = box_shape((1.6 * radius, 0.6 * radius, web), centre)
@@ -143,7 +143,7 @@ def _crank_shape(radius: float, pins: list[tuple[float, float]]) -> Shape:
     for start, end in zip(edges[::2], edges[1::2], strict=True):
         if end > start:
             middle = (0.0, 0.0, 0.5 * (start + end))
-            parts.append(cylinder_shape(0.3 * radius, end - start, 2, middle))
+            parts.append(cylinder_shape(0.3 * radius, end - start, centre=middle))
     return functools.reduce(Shape.__add__, parts)
 
 

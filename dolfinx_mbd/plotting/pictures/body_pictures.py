@@ -213,7 +213,7 @@ def plot_skin(
     elif len(increasing("limits", limits)) != 2:
         reject("limits", limits, "the minimum and the maximum of the colours")
     plotter = canvas.new_plotter(window)
-    surface = _draw(plotter, skin, skin.points, scaled, limits, cmap, True)
+    surface = _draw(plotter, skin, skin.points, scaled, limits, cmap, outline=True)
     add_bar(plotter, label if peak is None else f"{label}, averaged over cells", limits, cmap)
     if peak is None:
         k = np.argmax(scaled) if scaled.max() > 0 else np.argmin(scaled)

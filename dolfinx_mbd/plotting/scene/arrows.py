@@ -18,7 +18,7 @@ Rows = NDArray[np.int64]
 
 
 def frame_poses(system: System, q: Array) -> tuple[Array, Array]:
-    """Return positions (F, 3) and rotation matrices (F, 3, 3) of all frames for coordinates q."""
+    """Return positions (frames, 3) and rotation matrices (frames, 3, 3) of all frames."""
     position, rotation = np.zeros((system.num_frames, 3)), np.zeros((system.num_frames, 3, 3))
     for body, qs, fs in zip(system.bodies, system.q_slices, system.frame_slices, strict=True):
         body.poses(q[qs], position[fs], rotation[fs])
@@ -26,7 +26,7 @@ def frame_poses(system: System, q: Array) -> tuple[Array, Array]:
 
 
 def frame_histories(system: System, q: Array | DistributedRows) -> tuple[Array, Array]:
-    """Return positions (nt, F, 3) and rotations (nt, F, 3, 3) of all frames."""
+    """Return positions (nt, frames, 3) and rotations (nt, frames, 3, 3) of all frames."""
     poses = [frame_poses(system, local_row(q, k)) for k in range(len(q))]
     return np.array([p for p, _ in poses]), np.array([A for _, A in poses])
 
@@ -39,9 +39,10 @@ def _arrows(name: str, group: str, frame: int, points: Array, wrenches: Array) -
 
 
 def joint_arrows(run: Solution, rows: Rows, *, drivers: bool = False) -> list[Arrow]:
-    """Return the forces and moments of joints, or of drivers as loads, on their second bodies.
+    """Return the forces and moments of joints on their second bodies.
 
-    The forces of rods are omitted: they act along the line between the points.
+    With `drivers`, return those of the drivers, in the group of the loads. The forces of rods are
+    omitted: they act along the line between the points.
     """
     system, arrows = run.system, []
     position, rotation = frame_histories(system, run.q[rows])
@@ -51,7 +52,7 @@ def joint_arrows(run: Solution, rows: Rows, *, drivers: bool = False) -> list[Ar
     for name, joint in pairs:
         if joint.mark != "rod":
             first, second = system.frame_index(joint.first), system.frame_index(joint.second)
-            history = run.joint(name)
+            history = run.joint(name)  # also of a driver, by its name
             local = np.stack([history.force[rows], history.moment[rows]], axis=1)
             wrenches = np.einsum("tij,tkj->tki", rotation[:, first], local).reshape(-1, 6)
             group = "loads" if drivers else "joint forces"
@@ -79,8 +80,8 @@ def load_arrows(run: Solution, rows: Rows) -> list[Arrow]:
             frames[k], points[i, k], wrenches[i, k] = frame, at.position[frame], wrench[-6:]
         for pattern, body, amplitude, pattern_rows in at.loads.pattern_forces(t):
             k, q = numbers[pattern.name], at.q[system.q_slices[body]]
-            push = amplitude * pattern_rows
-            force, moment = push[FORCE], rotation_matrices(q[QUATERNION]) @ push[MOMENT]
+            wrench = amplitude * pattern_rows
+            force, moment = wrench[FORCE], rotation_matrices(q[QUATERNION]) @ wrench[MOMENT]
             arm = np.cross(force, moment) / max(float(force @ force), 1e-300)
             points[i, k], wrenches[i, k, :3] = q[:3] + arm, force
     return [

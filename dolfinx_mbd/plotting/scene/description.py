@@ -61,9 +61,9 @@ class Frames:
     """Motion of all frames of a mechanism.
 
     Attributes:
-        position: Positions, shape (nt, F, 3), m.
-        rotation: Axes as columns, shape (nt, F, 3, 3).
-        fixed: Whether a frame does not move, shape (F,).
+        position: Positions, shape (nt, frames, 3), m.
+        rotation: Axes as columns, shape (nt, frames, 3, 3).
+        fixed: Whether a frame does not move, shape (frames,).
     """
 
     position: Array
@@ -191,7 +191,7 @@ class Mode(NamedTuple):
         damping: Damping ratio, or None.
         rigid: Displacements and rotations (in body components) of each surface, (6,) each.
         eta: Elastic coordinates of each surface, shape (n,) each.
-        frames: Displacements and rotations of the frames, shape (F, 6).
+        frames: Displacements and rotations of the frames, shape (frames, 6).
         lines: Displacements of the points of each item of `Scene.lines`, shape (nl, points, 3).
     """
 

@@ -91,7 +91,7 @@ def linearized_modes(linearized: LinearizedSystem, numbers: list[int]) -> Scene:
     system, state = linearized.system, linearized.state
     if linearized.displacements:
         raise InputError(
-            "modes of bodies on their mesh have no pictures; draw the attribute `displacements`, "
+            "modes of mesh bodies have no pictures; draw the attribute `displacements`, "
             "for example with pyvista or in ParaView",
             argument="source",
             value=linearized,
@@ -170,7 +170,7 @@ def _whirl(displacement: Any, axis: Array) -> float:
 
 
 def _frame_increments(system: System, q: Array) -> Array:
-    """Return the motion of all frames per unit of each increment, shape (F, 6, nv)."""
+    """Return the motion of all frames per unit of each increment, shape (frames, 6, nv)."""
     jacobians = np.zeros((system.num_frames, 6, system.num_velocities))
     for body, qs, vs, fs in zip(
         system.bodies, system.q_slices, system.v_slices, system.frame_slices, strict=True

@@ -77,7 +77,7 @@ def _bars(body: Any, radius: float) -> Shape:
         size = float(np.linalg.norm(along))
         if size > radius:
             z = along / size
-            bar = cylinder_shape(radius, size, 2, (0.0, 0.0, size / 2), sides=16)
+            bar = cylinder_shape(radius, size, centre=(0.0, 0.0, size / 2), sides=16)
             shape += Shape(centre + bar.points @ [*normal_vectors(z), z], bar.triangles)
     return shape
 

@@ -22,7 +22,7 @@ def ghost_surfaces(run: Solution, time: Array, length: float) -> list[Surface]:
     """Return the surfaces of the bodies of a run at the times of another run.
 
     Between saved times, positions, quaternions and elastic coordinates are interpolated linearly.
-    Bodies on their whole mesh, beams and cables are omitted.
+    Mesh bodies, beams and cables are omitted.
 
     Args:
         run: The second run.

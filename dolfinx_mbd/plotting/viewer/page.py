@@ -149,7 +149,7 @@ def player(
         quantity: Initial quantity of the colours, `displacement` or `von Mises`. The page of a mesh
             body contains its stress only with the latter.
         ghost: Result of another simulation, drawn transparent over the first one at the same times,
-            for example with rigid bodies. It must not end earlier. Its bodies on their mesh, beams
+            for example with rigid bodies. It must not end earlier. Its mesh bodies, beams
             and cables are not drawn.
         scale: Initial scale factor of the elastic displacement.
         title: Title of the page; by default the name of the body or the kind of the source.

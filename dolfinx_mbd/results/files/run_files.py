@@ -33,7 +33,9 @@ HISTORY = ("time", "q", "v", "a", "lam", "angles")
 OIL = ("content_before", "content_step")
 """Content of oil films before the step to a state (m), and the length of this step (s)."""
 
-# Arrays in `State.memory`; its other entry, `earlier`, is a list of pairs
+# Arrays in `State.memory`; its other entry, `earlier`, has accelerations and multipliers (a, λ) of
+# up to two states before: the last one, and the one before it
+_EARLIER_STATES = 2
 _MEMORY = ("algorithmic", "velocity", "nodes", *CONTENT_MEMORY)
 
 
@@ -103,12 +105,14 @@ def check_system(
             "as it was when the file was written",
             path=path,
         )
-    whole, misfit = system.whole, np.array(header.get("misfit", []))
+    # The system with all constraints, and their violations at the start (m or rad), which the
+    # run retained
+    complete, misfit = system.whole, np.array(header.get("misfit", []))
     if misfit.any():
-        whole = whole.with_misfit(misfit)
+        complete = complete.with_misfit(misfit)
     if not header["dropped"]:
-        return whole
-    return whole.without_rows(header["dropped"], least_norm=header["least_norm"])
+        return complete
+    return complete.without_rows(header["dropped"], least_norm=header["least_norm"])
 
 
 # ---- states -------------------------------------------------------------------------------------
@@ -125,7 +129,8 @@ def state_from(prefix: str, arrays: Mapping[str, Any]) -> State:
     """Return the state from the arrays of `state_arrays`."""
     names = {key: f"{prefix}_memory_{key}" for key in _MEMORY}
     memory: dict[str, Any] = {k: arrays[name] for k, name in names.items() if name in arrays}
-    pairs = [[f"{prefix}_earlier_{k}_{key}" for key in ("a", "lam")] for k in range(2)]
+    indices = range(_EARLIER_STATES)
+    pairs = [[f"{prefix}_earlier_{k}_{key}" for key in ("a", "lam")] for k in indices]
     earlier = [(arrays[a], arrays[lam]) for a, lam in pairs if a in arrays]
     if earlier:
         memory["earlier"] = tuple(earlier)
@@ -144,16 +149,18 @@ def states_from(arrays: Mapping[str, Any]) -> list[State]:
 
 
 def oil_arrays(states: Sequence[State]) -> dict[str, Array]:
-    """Return the arrays `OIL` over time, (nt, N) and (nt,), or nothing if they are unknown.
+    """Return the arrays `OIL` over time, or nothing if they are unknown.
 
-    The first state of a run may have the content of a steady motion: −1 m and a step of 0 s.
+    Their shapes are (nt, nodes of all films) and (nt,). The first state of a run may have no
+    content, because its films are those of a steady motion. The files mark this by a content of
+    −1 m at all nodes and a step of 0 s.
     """
-    before, step = OIL
-    known = [state.memory for state in states if before in state.memory]
-    if not known or len(known) < len(states) - (before not in states[0].memory):
+    content, step = OIL
+    known = [state.memory for state in states if content in state.memory]
+    if not known or len(known) < len(states) - (content not in states[0].memory):
         return {}
-    steady = {before: -np.ones_like(known[0][before]), step: 0.0}
-    memories = [state.memory if before in state.memory else steady for state in states]
+    steady = {content: -np.ones_like(known[0][content]), step: 0.0}
+    memories = [state.memory if content in state.memory else steady for state in states]
     return {key: np.array([memory[key] for memory in memories]) for key in OIL}
 
 

@@ -259,19 +259,19 @@ class AbsoluteBody:
         frames.poses(*self._frames, self._r0, q, position, rotation)
 
     def frame_jacobians(self, q: Array) -> Array:
-        """Return the derivatives of the frame velocities with respect to v, (F, 6, nv)."""
+        """Return the derivatives of the frame velocities with respect to v, (frames, 6, nv)."""
         return frames.jacobians(*self._frames, q)
 
     def frame_velocities(self, q: Array, v: Array, out: Array) -> None:
-        """Write the velocities of the frames, (F, 6)."""
+        """Write the velocities of the frames, (frames, 6)."""
         frames.velocities(*self._frames, q, v, out)
 
     def frame_velocity_tangents(self, q: Array, v: Array) -> Array:
-        """Return the derivatives of the frame velocities with respect to q, (F, 6, nv)."""
+        """Return the derivatives of the frame velocities with respect to q, (frames, 6, nv)."""
         return frames.velocity_tangents(*self._frames, q, v)
 
     def frame_bias(self, q: Array, v: Array) -> Array:
-        """Return the accelerations of the frames for v̇ = 0, (F, 6)."""
+        """Return the accelerations of the frames for v̇ = 0, (frames, 6)."""
         return frames.bias(*self._frames, q, v)
 
     def residual(self, state: BodyState, out: Array, scale: Array) -> None:

@@ -1,4 +1,4 @@
-"""Bodies of a mechanism on their whole mesh, with large deformation, in parallel.
+"""Mesh bodies: bodies of a mechanism with all nodes of their mesh, in parallel.
 
 The examples of this folder assume the following lines:
 

@@ -6,12 +6,13 @@ fixed plane, which the initial position o and orientation Q of the body define:
     x = o + Q (X + u),   X = (X₁, X₂, 0),   u = (u₁, u₂, 0).
 
 Nodal vectors, frames and loads of every body have three components in global axes. This file is the
-only place that knows the difference. Forms use the deformation gradient in space,
+only place that knows the difference. Forms use the deformation gradient in space (3, 3),
 
-    F = [∇x 0; 0 λ],
+    F = [F₂ 0; 0 s],   F₂ = 1 + ∂u/∂X in the plane (2, 2),
 
-where λ is one for plane strain. In plane stress, S₃₃ = 0 of Hooke's law for large rotations gives
-E₃₃ = −λ'/(2μ) tr E and λ² = 1 + 2 E₃₃, with λ' = 2λμ/(λ+2μ) in place of Lamé's λ.
+where s is the stretch normal to the plane, which is one for plane strain. In plane stress, S₃₃ = 0
+of Hooke's law for large rotations gives E₃₃ = −λ'/(2μ) tr E and s² = 1 + 2 E₃₃, with the strain
+E = (F₂ᵀF₂ − 1)/2, and λ' = 2λμ/(λ+2μ) in place of Lamé's constant λ.
 
 The frames of a plane body have six velocities. A stiff spring holds each frame in the plane: the
 body carries forces normal to its plane and moments about axes in the plane.
@@ -40,7 +41,9 @@ from dolfinx_mbd.structures.mesh_bodies.energies import HOOKE, moduli_of
 
 __all__ = ["Embedding", "energy_of_gradient"]
 
-_OUT_OF_PLANE = 1e-9  # largest distance from the plane that counts as round-off, relative
+#: Largest component normal to the plane that counts as round-off, relative to the largest component
+#: of a vector, or to the size of the mechanism
+_OUT_OF_PLANE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)

@@ -162,9 +162,9 @@ def _check_plane(label: str, energy: Any, model: ElasticModel) -> None:
             "energy, plane='strain', or a mesh of volumes"
         )
     elif model.prestress is not None:
-        problem = "a plane body on its mesh supports no prestress; use a mesh of volumes"
+        problem = "a plane mesh body supports no prestress; use a mesh of volumes"
     elif model.materials is None:
-        problem = "a plane body on its mesh needs a material, and supports no stiffness form"
+        problem = "a plane mesh body needs a material, and supports no stiffness form"
     elif model.plane == "stress" and any(
         isinstance(m, Orthotropic) for m in model.materials.by_group.values()
     ):

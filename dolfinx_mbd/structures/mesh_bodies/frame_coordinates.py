@@ -39,7 +39,7 @@ class FrameCoordinates:
     forces: NodalForces
     elastic_model: ElasticModel
     energy_density: Callable[[Any], Any]  # J/m³, of the displacement
-    nodes: Array  # reference positions of all nodes, (N, 3), m
+    nodes: Array  # reference positions of all nodes, (nodes, 3), m
     drawing: Skin  # surface of the undeformed body, without modes
     _drawn: NDArray[np.int64]  # numbers of the nodes at its points
     held: NDArray[np.int64]  # numbers of the nodes of the interfaces
@@ -59,14 +59,14 @@ class FrameCoordinates:
     _interfaces: tuple[RigidInterface | AveragedInterface, ...]  # the rigid ones first
     _moments: tuple[Array, Array]  # centre of mass, and inertia tensor about it
     _q0: Array
-    _relative: Array  # initial velocities relative to the rigid motion, body components, (N, 3)
+    _relative: Array  # initial velocities relative to the rigid motion, body components, (nodes, 3)
 
     def frames_of(self, q: Array) -> Array:
-        """Return positions and quaternions of the interfaces in coordinates q, shape (F, 7)."""
+        """Return positions and quaternions of the interfaces in coordinates q, (frames, 7)."""
         return q[: 7 * self.num_frames].reshape(-1, 7)
 
     def nodal_of(self, q: Array) -> Array:
-        """Return displacements, velocities and accelerations of all nodes, shape (3, N, 3).
+        """Return displacements, velocities and accelerations of all nodes, shape (3, nodes, 3).
 
         The result is a view of q.
         """
@@ -85,7 +85,7 @@ class FrameCoordinates:
         return tuple(Part(comm, start, columns, counts) for start in starts)
 
     def nodal_history(self, q: Array | DistributedRows, kind: int) -> Any:
-        """Return displacements, velocities or accelerations (nt, N, 3) in coordinates q (nt, nq).
+        """Return displacements, velocities or accelerations (nt, nodes, 3) in q (nt, nq).
 
         They are a view of an array, or distributed.
 
@@ -122,15 +122,15 @@ class FrameCoordinates:
         return u, np.zeros_like(X), frames
 
     def rotations_of(self, frames: Array) -> Array:
-        """Return the rotation matrices (F, 3, 3) of the interfaces in frames (F, 7)."""
+        """Return the rotation matrices (frames, 3, 3) of the interfaces in frames (frames, 7)."""
         return rotation_matrices(frames)[: len(self._interfaces)].reshape(-1, 3, 3)
 
     def motion_at(self, frames: Array, u: Array) -> Motion:
-        """Return the motion of the body with frames (F, 7) and displacements u (N, 3)."""
+        """Return the motion of the body with frames (frames, 7) and displacements u (nodes, 3)."""
         return Motion(frames, self.rotations_of(frames), self.nodes + u)
 
     def frame_matrices(self, frames: Array) -> Array:
-        """Return the derivatives T of nodal velocities, (N, 3, 6 F), zero at the free nodes."""
+        """Return the derivatives T of nodal velocities, (nodes, 3, 6 frames), 0 at free nodes."""
         T = np.zeros((len(self.nodes), 3, 6 * len(self._interfaces)))
         for k, (i, R) in enumerate(zip(self._rigid, rotation_matrices(frames), strict=False)):
             T[i.nodes, :, 6 * k : 6 * k + 6] = self.embedding.flat(i.matrix(R))
@@ -160,11 +160,11 @@ class FrameCoordinates:
             row[3:] = p / np.linalg.norm(p)
 
     def increment_tangent(self, delta: Array) -> Array:
-        """Return the tangent operators of the rotations of all frames, shape (F, 3, 3)."""
+        """Return the tangent operators of the rotations of all frames, shape (frames, 3, 3)."""
         return np.array([tangent(change[3:]) for change in delta.reshape(-1, 6)])
 
     def poses(self, q: Array, position: Array, rotation: Array) -> None:
-        """Set positions (F, 3) and orientations (F, 3, 3) of the interfaces."""
+        """Set positions (frames, 3) and orientations (frames, 3, 3) of the interfaces."""
         frames = self.frames_of(q)
         for k, (interface, R) in enumerate(
             zip(self._interfaces, rotation_matrices(frames), strict=False)
@@ -172,7 +172,7 @@ class FrameCoordinates:
             position[k], rotation[k] = frames[k, :3], R @ interface.axes
 
     def frame_jacobians(self, q: Array) -> Array:
-        """Return the derivatives of the velocities of the interfaces, shape (F, 6, nv)."""
+        """Return the derivatives of the velocities of the interfaces, shape (frames, 6, nv)."""
         out: Array = np.zeros((len(self._interfaces), 6, self.num_velocities))
         for k, R in enumerate(rotation_matrices(self.frames_of(q))[: len(out)]):
             out[k, :3, 6 * k : 6 * k + 3] = np.eye(3)
@@ -180,13 +180,13 @@ class FrameCoordinates:
         return out
 
     def frame_velocities(self, q: Array, v: Array, out: Array) -> None:
-        """Set velocities and angular velocities (F, 6) of the interfaces, global components."""
+        """Set velocities and angular velocities (frames, 6) of the interfaces, global axes."""
         rates = v.reshape(-1, 6)
         for k, R in enumerate(rotation_matrices(self.frames_of(q))[: len(self._interfaces)]):
             out[k, :3], out[k, 3:] = rates[k, :3], R @ rates[k, 3:]
 
     def frame_velocity_tangents(self, q: Array, v: Array) -> Array:
-        """Return the derivatives of `frame_velocities` with respect to q, shape (F, 6, nv)."""
+        """Return the derivatives of `frame_velocities` with respect to q, shape (frames, 6, nv)."""
         out: Array = np.zeros((len(self._interfaces), 6, self.num_velocities))
         rates = v.reshape(-1, 6)
         for k, R in enumerate(rotation_matrices(self.frames_of(q))[: len(out)]):
@@ -194,7 +194,7 @@ class FrameCoordinates:
         return out
 
     def frame_bias(self, q: Array, v: Array) -> Array:
-        """Return the accelerations of the interfaces for v̇ = 0, which are zero, shape (F, 6)."""
+        """Return the accelerations of the interfaces for v̇ = 0, which are zero, (frames, 6)."""
         return np.zeros((len(self._interfaces), 6))
 
     def placed(self, pose: Array, velocity: Array) -> tuple[Array, Array]:
@@ -226,5 +226,5 @@ class FrameCoordinates:
 
 
 def rotation_matrices(frames: Array) -> Array:
-    """Return the rotation matrices (F, 3, 3) of frames (F, 7)."""
+    """Return the rotation matrices (frames, 3, 3) of frames (frames, 7)."""
     return np.array([rotation_matrix(frame[3:]) for frame in frames])

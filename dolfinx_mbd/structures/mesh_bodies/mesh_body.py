@@ -1,4 +1,4 @@
-"""Bodies of a mechanism on their whole mesh, with large deformation and any material."""
+"""Mesh bodies: bodies of a mechanism with all nodes of their mesh and any material."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ __all__ = ["MeshBody"]
 
 @dataclass(frozen=True, eq=False)
 class MeshBody(MeshEquations):
-    """A flexible body in a mechanism on its whole mesh, without a reduction.
+    """A mesh body: a flexible body of a mechanism with all nodes of its mesh, without a reduction.
 
     Displacements, rotations and strains may be arbitrarily large. Use it in place of a
     `FlexibleBody`: interfaces, position, rotation and velocities have the same meaning, so that

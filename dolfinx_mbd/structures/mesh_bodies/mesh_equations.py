@@ -84,7 +84,7 @@ class MeshEquations(FrameCoordinates):
         return self.constraints.rates(at, state.v, state.a, velocities, accelerations)
 
     def _nodal_forces(self, state: BodyState) -> list[Array]:
-        """Return the forces of inertia, elasticity, loads and damping at all nodes, (N, 3) each.
+        """Return the forces of inertia, elasticity, loads and damping, (nodes, 3) each.
 
         Their sum is the residual of the nodes.
         """
@@ -154,7 +154,7 @@ class MeshEquations(FrameCoordinates):
         return matrix, zero, zero
 
     def _flat_frames(self, matrix: Array) -> Array:
-        """Return a matrix (6 F, 6 F) of the frames without motions out of the plane."""
+        """Return a matrix (6 frames, 6 frames) of the frames without motions out of the plane."""
         P = np.kron(np.eye(len(self._interfaces)), self.embedding.frame_motions)
         return np.asarray(P @ matrix @ P) if self.embedding.is_plane else matrix
 
@@ -162,9 +162,9 @@ class MeshEquations(FrameCoordinates):
         """Raise an error outside of a time step, where the stiffness is not available."""
         if self._solver is None:
             raise InputError(
-                f"body {self.name!r} is on its whole mesh, which this analysis does not support: "
-                "use simulate or Simulator, linearize for natural frequencies, or reduce the body "
-                "and use FlexibleBody",
+                f"this analysis does not support mesh body {self.name!r}: use simulate or "
+                "Simulator, linearize for natural frequencies, or reduce the body and use "
+                "FlexibleBody",
                 argument="system",
                 value=self.name,
             )

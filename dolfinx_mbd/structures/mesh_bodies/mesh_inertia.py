@@ -72,14 +72,14 @@ class CondensedInertia:
         self._gram = gram - product.T @ self._motions
 
     def solution(self, values: Array) -> Array:
-        """Return M⁻¹ times values (N, k) of the free nodes; zero at the interfaces (collective)."""
+        """Return M⁻¹ times values (nodes, k) of free nodes; 0 at interfaces (collective)."""
         local = np.asfortranarray(values[self._nodes.owned])
         X = self._nodes.gathered_block(solve(self._ksp, local))
         X[self._held] = 0.0
         return X
 
     def settled(self, at: Motion, forces: Array, rates: Array) -> Array:
-        """Return the solution (N, 3) for forces (N, 3) at the free nodes and gap rates (m,).
+        """Return the solution (nodes, 3) for forces at the free nodes and gap rates (m,).
 
         Collective.
         """
@@ -90,7 +90,7 @@ class CondensedInertia:
         return u - border.correction(border.multipliers(u, rates))
 
     def frame_forces(self, at: Motion, forces: Array, rates: Array) -> Array:
-        """Return the forces (6 F,) on the frames for forces and gap rates as in `settled`.
+        """Return the forces (6 frames,) on the frames for forces and gap rates as in `settled`.
 
         They are Yᵀf + Eᵀh, with the motion Y of the free nodes and the multipliers E for unit
         motions of the frames.
@@ -119,7 +119,7 @@ class CondensedInertia:
         return border
 
     def _coupling(self, at: Motion, border: Border) -> tuple[Array, Array]:
-        """Return GᵀY − G_s for unit motions of the frames, and the multipliers E, (m, 6 F) each."""
+        """Return GᵀY − G_s for unit frame motions, and the multipliers E, (m, 6 frames) each."""
         Y = np.zeros((len(self._nodes), 3, 6 * len(at.rotations)))
         for k, R in enumerate(at.rotations[: len(self._interfaces)]):
             shapes = self._motions[:, 4 * k : 4 * k + 4]
@@ -130,7 +130,7 @@ class CondensedInertia:
         return border.products(Y) - rates, border.multipliers(Y, rates)
 
     def mass(self, at: Motion) -> Array:
-        """Return the condensed mass matrix of the frames, shape (6 F, 6 F)."""
+        """Return the condensed mass matrix of the frames, shape (6 frames, 6 frames)."""
         rotations = at.rotations[: len(self._interfaces)]
         M = np.zeros((6 * len(at.rotations),) * 2)
         M[: 6 * len(rotations), : 6 * len(rotations)] = self._rigid_mass(rotations)

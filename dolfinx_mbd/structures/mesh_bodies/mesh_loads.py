@@ -240,7 +240,7 @@ class MeshLoads:
         return _value(name, self._loads[name].value, t, shape)
 
     def forces(self, t: float) -> Array:
-        """Return the forces (N, 3) at the nodes at a time and the present displacement, N."""
+        """Return the forces (nodes, 3) at the nodes at a time and the present displacement, N."""
         total = np.zeros((len(self._nodes), 3))
         for name, weights in self._dead:
             force = self._value(name, t, (3,))
@@ -293,7 +293,7 @@ class MeshLoads:
         return ufl.inner(parts[0] + parts[1] + parts[2], self._embedding.vector(self._test))
 
     def _weights(self, name: str, form: ufl.Form) -> Array:
-        """Return the nodal values (N,) of a form in the first component of the test function."""
+        """Return the nodal values (nodes,) of a form in component 0 of the test function."""
         b = fem.assemble_vector(fem.form(form))
         b.scatter_reverse(la.InsertMode.add)
         dim, count = self._embedding.dim, len(self._nodes.owned)
@@ -305,7 +305,7 @@ class MeshLoads:
         return weights.copy()
 
     def _point_weights(self, name: str, load: PointForce) -> Array:
-        """Return the values (N,) of the shape functions at the point."""
+        """Return the values (nodes,) of the shape functions at the point."""
         V = self._u.function_space
         x, cells, local = locate(V.mesh, {name: load.point})
         numbers: NDArray[np.int64] = np.zeros(0, dtype=np.int64)

@@ -33,10 +33,10 @@ class MeshMotion:
     Attributes:
         body: The body.
         time: Times, shape (nt,), s.
-        displacement: Displacements from the reference mesh, shape (nt, N, 3), m, in global
+        displacement: Displacements from the reference mesh, shape (nt, nodes, 3), m, in global
             components; they contain the rigid motion.
-        velocity: Velocities, shape (nt, N, 3), m/s.
-        acceleration: Accelerations, shape (nt, N, 3), m/s².
+        velocity: Velocities, shape (nt, nodes, 3), m/s.
+        acceleration: Accelerations, shape (nt, nodes, 3), m/s².
 
     Example:
         >>> motion = rod.motion(run)

@@ -1,4 +1,4 @@
-"""Inputs and outputs of the small motions of mechanisms with bodies on their mesh.
+"""Inputs and outputs of the small motions of mechanisms with mesh bodies.
 
 In a basis V of motions y = V z of all nodes, frames and other bodies, with inputs u,
 
@@ -46,13 +46,15 @@ _CONSTANT = 1e-6  # largest change, relative to the largest coefficient
 
 @dataclass(frozen=True, eq=False)
 class ModalMotions:
-    """Motions of a basis V with n columns, and how they move.
+    """Small motions V z of a mechanism in the n coordinates z of a basis V.
+
+    nu is the number of the inputs u, and nc that of the constraints.
 
     Attributes:
-        nodal: Motions of the nodes of each body on its mesh, (N, 3, n) each.
-        increments: Increments s of the frames and other bodies, (nv, n).
+        nodal: Displacements of each mesh body for unit vectors of z, (nodes, 3, n) each.
+        increments: Increments s of the frames and other bodies for the same vectors, (nv, n).
         accelerations: z̈ for unit vectors of (z, ż, u), (n, 2n + nu).
-        multipliers: δλ for the same vectors, (nc, 2n + nu).
+        multipliers: Changes δλ of the multipliers for unit vectors of (z, ż, u), (nc, 2n + nu).
     """
 
     nodal: list[Array]
@@ -68,7 +70,7 @@ class ModalMotions:
         matrices: Any,
         load: Array,
     ) -> ModalMotions:
-        """Return the motions of a basis within the context of `small`.
+        """Return the motions in a basis V; `small` must condense the free nodes.
 
         Args:
             small: Operators.
@@ -98,7 +100,7 @@ def input_forces(
         outputs: Outputs.
 
     Returns:
-        Forces at the nodes of each body on its mesh, (N, 3, nu) each; forces at frames and other
+        Forces at the nodes of each mesh body, (nodes, 3, nu) each; forces at frames and other
         bodies, (nv, nu); outputs, (ny, nu).
     """
     force, through = input_slopes(at, state, inputs, outputs)
@@ -126,18 +128,19 @@ def mesh_state_space(
     inputs: Inputs,
     outputs: Outputs,
 ) -> StateSpace:
-    """Return A, B, C and D (collective).
+    """Return the matrices A, B, C and D of the states (z, ż), inputs and outputs (collective).
 
     Args:
         system: The mechanism, `inputs.system`.
         state: Balanced state of `SmallVibrations`.
         spin: Angular velocity of a steady rotation, shape (3,), rad/s.
-        motions: Motions of the basis.
+        motions: Small motions in the coordinates z of the basis.
         inputs: Inputs.
         outputs: Outputs.
 
     Raises:
-        SteadyError: The effects of inputs or outputs change while the mechanism rotates.
+        SteadyError: Forces per input, or derivatives of outputs, change while the mechanism
+            rotates.
     """
     count = len(motions.accelerations)
     first = _slopes(system, state, spin, motions, inputs, outputs)
@@ -160,7 +163,11 @@ def mesh_state_space(
 def _slopes(
     system: System, state: State, spin: Array, motions: ModalMotions, inputs: Inputs, outputs: Any
 ) -> tuple[Array, Array]:
-    """Return VᵀF (n, nu) and the derivatives of the outputs (ny, 2n + nu)."""
+    """Return the forces VᵀF on the coordinates z for unit inputs, and the derivatives of outputs.
+
+    F are the forces of `input_forces`. The shapes are (n, nu) and (ny, 2n + nu); the columns of the
+    derivatives belong to z, ż and u.
+    """
     at = Assembler(system)
     at.put(state)
     nodal, force, through = input_forces(at, state, inputs, outputs)

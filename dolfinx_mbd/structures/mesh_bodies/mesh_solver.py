@@ -52,9 +52,9 @@ MULTIGRID = {**GAMG, "ksp_type": "cg", "ksp_rtol": 1e-8}
 class FactorState(NamedTuple):
     """State of a body at which its matrix is factorized."""
 
-    u: Array  # displacements of the nodes (N, 3), m
-    w: Array  # their velocities (N, 3), m/s
-    frames: Array  # positions and quaternions of the frames (F, 7)
+    u: Array  # displacements of the nodes (nodes, 3), m
+    w: Array  # their velocities (nodes, 3), m/s
+    frames: Array  # positions and quaternions of the frames (frames, 7)
     pressures: Array  # values of the pressures, Pa
     multipliers: Array  # multipliers of the averaged interfaces (m,), N
 
@@ -208,10 +208,10 @@ class MeshSolver:
         border.H = border.H - compliance
 
     def turn_to(self, u: Array, frames: Array, middle: Array | None = None) -> None:
-        """Turn the factor with the body at displacements u (N, 3) and frames (F, 7).
+        """Turn the factor with the body at displacements u (nodes, 3) and frames (frames, 7).
 
         The forces of a conserving step turn with the mean of the displacements before and after it,
-        `middle` (N, 3), as S : sym(F_mᵀ∇v) shows.
+        `middle` (nodes, 3), as S : sym(F_mᵀ∇v) shows.
         """
         rotations = self._body.rotations_of(frames)
         back = self._rotation.transpose(0, 2, 1)
@@ -231,9 +231,9 @@ class MeshSolver:
     def solution(
         self, forces: Array, gaps: Array, delta: Array | None = None
     ) -> tuple[Array, Array]:
-        """Return the solution (N, 3), (m,) for forces (N, 3) at the free nodes and gaps (m,).
+        """Return the solution (nodes, 3), (m,) for forces at the free nodes and gaps (m,).
 
-        With increments δs (6 F,), `motion` is added. Collective.
+        With increments δs (6 frames,), `motion` is added. Collective.
         """
         result, multipliers = self._solution(forces, gaps)
         if delta is not None:
@@ -262,7 +262,7 @@ class MeshSolver:
         return result - self._border.correction(multipliers), multipliers
 
     def _whole(self, result: Array) -> Array:
-        """Return the turned values (N, 3) of all nodes from values (n, 3) of the owned nodes."""
+        """Return the turned values (nodes, 3) of all nodes from those of the owned nodes."""
         return self._nodes.gathered_block(_turned(self._turn, result))
 
     def _total(self, local: Array) -> Array:
@@ -285,7 +285,7 @@ class MeshSolver:
         return _turned(self._gap_turns, part.reshape(-1, 3)).ravel()
 
     def frame_forces(self, forces: Array, gaps: Array) -> Array:
-        """Return Yᵀf + Eᵀh for forces f (N, 3) and gaps h (m,), shape (6 F,).
+        """Return Yᵀf + Eᵀh for forces f (nodes, 3) and gaps h (m,), shape (6 frames,).
 
         E are the multipliers of unit motions of the frames. Collective.
         """
@@ -294,12 +294,12 @@ class MeshSolver:
         return self._turned(raw + self._bordered(gaps) @ self._E)
 
     def motion(self, delta: Array) -> tuple[Array, Array]:
-        """Return Y δs, shape (N, 3), and the multipliers E δs, shape (m,) (collective)."""
+        """Return Y δs, shape (nodes, 3), and the multipliers E δs, shape (m,) (collective)."""
         local = self._turned(delta, inverse=True)
         return self._whole(self._Y @ local), self._unbordered(self._E @ local)
 
     def condensed(self) -> Array:
-        """Return S − CᵀY, shape (6 F, 6 F)."""
+        """Return S − CᵀY, shape (6 frames, 6 frames)."""
         rows = np.array([self._turned(column) for column in self._condensed.T]).T
         return np.array([self._turned(row) for row in rows])
 
@@ -311,7 +311,7 @@ class MeshSolver:
         self._ksp = None
 
     def _turned(self, vector: Array, *, inverse: bool = False) -> Array:
-        """Return forces (6 F,) of the factorized body turned to the present body.
+        """Return forces (6 frames,) of the factorized body turned to the present body.
 
         With `inverse`, increments of the present frames are turned to the factorized body.
         """
@@ -327,10 +327,10 @@ class MeshSolver:
 
 
 def _turned(turns: Array, vectors: Array) -> Array:
-    """Return the products of matrices (N, 3, 3) and vectors (N, 3)."""
+    """Return the products of matrices (nodes, 3, 3) and vectors (nodes, 3)."""
     return np.einsum("nij,nj->ni", turns, vectors)
 
 
 def _back(turns: Array, vectors: Array) -> Array:
-    """Return the products of the transposes of matrices (N, 3, 3) and vectors (N, 3)."""
+    """Return the products of the transposes of matrices (nodes, 3, 3) and vectors (nodes, 3)."""
     return np.einsum("nji,nj->ni", turns, vectors)

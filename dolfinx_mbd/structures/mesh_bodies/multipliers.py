@@ -24,9 +24,9 @@ __all__ = ["Border", "Constraints", "Motion", "scaled"]
 class Motion(NamedTuple):
     """Motion of the frames and nodes of a body."""
 
-    frames: Array  # positions and quaternions (F, 7)
-    rotations: Array  # rotation matrices (F, 3, 3)
-    positions: Array  # positions of the nodes (N, 3)
+    frames: Array  # positions and quaternions (frames, 7)
+    rotations: Array  # rotation matrices (frames, 3, 3)
+    positions: Array  # positions of the nodes (nodes, 3)
 
 
 class Constraints:
@@ -68,10 +68,10 @@ class Constraints:
 
         Args:
             at: Motion of the body.
-            v: Velocities of the frames, shape (6 F,).
-            a: Their rates, shape (6 F,).
-            speeds: Velocities of the nodes, shape (N, 3).
-            accelerations: Their accelerations, shape (N, 3).
+            v: Velocities of the frames, shape (6 frames,).
+            a: Their rates, shape (6 frames,).
+            speeds: Velocities of the nodes, shape (nodes, 3).
+            accelerations: Their accelerations, shape (nodes, 3).
         """
         if not self.size:
             return np.zeros(0)
@@ -86,7 +86,7 @@ class Constraints:
         return out
 
     def node_matrix(self, at: Motion) -> Array:
-        """Return G, shape (N, 3, m)."""
+        """Return G, shape (nodes, 3, m)."""
         G = np.zeros((self._num_nodes, 3, self.size))
         for k, interface, rows, _ in self._parts:
             G[interface.nodes, :, rows] = (
@@ -95,7 +95,7 @@ class Constraints:
         return G
 
     def frame_matrix(self, at: Motion) -> Array:
-        """Return the derivatives of the constraints with respect to the frames, (m, 6 F)."""
+        """Return the derivatives of the constraints with respect to the frames, (m, 6 frames)."""
         out = np.zeros((self.size, self._columns))
         for k, interface, rows, columns in self._parts:
             f = self._first + k
@@ -105,7 +105,7 @@ class Constraints:
         return out
 
     def forces(self, at: Motion, multipliers: Array) -> Array:
-        """Return G μ, the forces at the nodes, shape (N, 3), N."""
+        """Return G μ, the forces at the nodes, shape (nodes, 3), N."""
         out = np.zeros((self._num_nodes, 3))
         for k, interface, rows, _ in self._parts:
             out[interface.nodes] += (
@@ -116,7 +116,8 @@ class Constraints:
     def second(self, at: Motion, multipliers: Array) -> tuple[Array, Array]:
         """Return derivatives with respect to the frames of the forces of constant multipliers.
 
-        The forces at the nodes have the derivatives (N, 3, 6 F), those at the frames (6 F, 6 F).
+        The forces at the nodes have the derivatives (nodes, 3, 6 frames), those at the frames
+        (6 frames, 6 frames).
         """
         nodal = np.zeros((self._num_nodes, 3, self._columns))
         at_frames = np.zeros((self._columns, self._columns))
@@ -142,8 +143,8 @@ class Border:
     """Algebra of the bordered matrix, for all nodes or for those of each rank.
 
     Args:
-        G: Derivatives of the constraints, shape (N, 3, m).
-        W: A⁻¹G, shape (N, 3, m).
+        G: Derivatives of the constraints, shape (nodes, 3, m).
+        W: A⁻¹G, shape (nodes, 3, m).
         total: Sum of an array over the ranks; by default this rank has all nodes.
 
     Attributes:
@@ -156,11 +157,11 @@ class Border:
         self.H = self.products(W)
 
     def products(self, u: Array) -> Array:
-        """Return Gᵀu for (N, 3) or (N, 3, s), shape (m,) or (m, s)."""
+        """Return Gᵀu for (nodes, 3) or (nodes, 3, s), shape (m,) or (m, s)."""
         return self._total(np.einsum("nim,ni...->m...", self.G, u))
 
     def multipliers(self, u: Array, gaps: Array) -> Array:
-        """Return μ for u = A⁻¹f, (N, 3) or (N, 3, s), and h, (m,) or (m, s)."""
+        """Return μ for u = A⁻¹f, (nodes, 3) or (nodes, 3, s), and h, (m,) or (m, s)."""
         return np.asarray(np.linalg.solve(self.H, self.products(u) - gaps))
 
     def correction(self, multipliers: Array) -> Array:

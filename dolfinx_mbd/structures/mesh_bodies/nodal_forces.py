@@ -46,7 +46,7 @@ class _ViscousForms(NamedTuple):
 
 
 class NodalForces:
-    """Internal forces, mass and tangents of a body; nodal values have the shape (N, 3).
+    """Internal forces, mass and tangents of a body; nodal values have the shape (nodes, 3).
 
     Args:
         embedding: Mesh, space and density, and the position of the mesh in space.
@@ -129,16 +129,16 @@ class NodalForces:
 
     # ---- inertia --------------------------------------------------------------------------------
     def apply_mass(self, values: Array) -> Array:
-        """Return the products of the mass matrix and nodal values, shape (N, k) (collective)."""
+        """Return the products of the mass matrix and nodal values, (nodes, k) (collective)."""
         return self.nodes.gathered_block(self.inertia(values))
 
     def inertia(self, values: Array) -> Array:
-        """Return the products of the mass matrix and nodal values (N, k) at the owned nodes."""
+        """Return the products of the mass matrix and nodal values (nodes, k) at the owned nodes."""
         return multiply(self._mass_rows, np.asfortranarray(values))
 
     # ---- forces and energies --------------------------------------------------------------------
     def set_state(self, u: Array, w: Array) -> None:
-        """Set the displacements and the velocities, (N, 3) each, for the methods below."""
+        """Set the displacements and the velocities, (nodes, 3) each, for the methods below."""
         self.nodes.displace(self._u, u)
         self.nodes.assign(self._w, w)
 
@@ -148,7 +148,7 @@ class NodalForces:
         return float(self.comm.bcast(self.comm.reduce(local, op=MPI.SUM, root=0), root=0))
 
     def elastic(self) -> Array:
-        """Return the elastic forces (N, 3), N (collective)."""
+        """Return the elastic forces (nodes, 3), N (collective)."""
         return self.nodes.gathered_block(self.elastic_rows())
 
     def elastic_rows(self) -> Array:
@@ -160,7 +160,7 @@ class NodalForces:
         return DiscreteGradient(self.space, self._terms)
 
     def elastic_between(self, before: Array, after: Array) -> Array:
-        """Return the elastic forces of a conserving step between displacements (N, 3).
+        """Return the elastic forces of a conserving step between displacements (nodes, 3).
 
         The forces are those at the owned nodes, (n, 3), N. Collective; an energy that depends on
         rotations is an InputError.
@@ -172,14 +172,14 @@ class NodalForces:
         return self._rows(self._discrete.form)
 
     def internal(self) -> Array:
-        """Return the forces (N, 3) of the stress, with that of the viscosity, N (collective)."""
+        """Return the forces (nodes, 3), N, of stress and viscosity (collective)."""
         rows = self.elastic_rows()
         if self._viscous is not None:
             rows += self._rows(self._viscous.force)
         return self.nodes.gathered_block(rows)
 
     def damping(self, w: Array) -> Array | None:
-        """Return the damping forces at the owned nodes at the velocities w (N, 3), or None.
+        """Return the damping forces at the owned nodes at the velocities w (nodes, 3), or None.
 
         They have the shape (n, 3), N; None stands for a body without damping. Collective.
         """

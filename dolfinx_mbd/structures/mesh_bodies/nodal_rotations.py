@@ -53,8 +53,8 @@ class NodalRotations:
         """Return the rotations (n, 3, 3) of the n owned nodes.
 
         Args:
-            u: Displacements of all nodes (N, 3), m.
-            frames: Rotations of the interfaces (F, 3, 3).
+            u: Displacements of all nodes (nodes, 3), m.
+            frames: Rotations of the interfaces (frames, 3, 3).
         """
         x = self._X + u
         mean = mean_rotation(self._X, x)
@@ -67,7 +67,7 @@ class NodalRotations:
         return rotations
 
     def _moments(self, x: Array) -> Array:
-        """Return Σ w (x − x̄) ⊗ (X − X̄) at the owned nodes, (n, 3, 3), for all nodes x (N, 3)."""
+        """Return Σ w (x − x̄) ⊗ (X − X̄) at the owned nodes, (n, 3, 3), for nodes x (nodes, 3)."""
         pairs = (x[:, :, None] * self._X[:, None, :]).reshape(len(x), 9)
         sums = self._product(np.hstack([x, pairs]))
         parts = sums[:, 3:].reshape(-1, 3, 3)
@@ -78,14 +78,14 @@ class NodalRotations:
 
 
 def mean_rotation(reference: Array, positions: Array) -> Array:
-    """Return the rotation (3, 3) that fits the motion of points (N, 3) best in the mean square."""
+    """Return the rotation (3, 3) that fits the motion of points (nodes, 3) best."""
     X, x = (points - points.mean(axis=0) for points in (reference, positions))
     left, _, right = np.linalg.svd(x.T @ X)
     return np.asarray(left @ np.diag([1.0, 1.0, np.linalg.det(left @ right)]) @ right)
 
 
 def _rotations(F: Array) -> Array:
-    """Return the rotations (N, 3, 3) of quaternions with the axial vectors of F − Fᵀ."""
+    """Return the rotations (nodes, 3, 3) of quaternions with the axial vectors of F − Fᵀ."""
     q = np.column_stack([
         1 + np.trace(F, axis1=1, axis2=2),
         F[:, 2, 1] - F[:, 1, 2], F[:, 0, 2] - F[:, 2, 0], F[:, 1, 0] - F[:, 0, 1],

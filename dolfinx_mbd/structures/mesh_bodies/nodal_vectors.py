@@ -16,7 +16,7 @@ from dolfinx_mbd.structures.mesh_bodies.embedding import Embedding
 
 
 class NodalVectors:
-    """Exchange of nodal vectors (N, 3) between all ranks and the functions of a space.
+    """Exchange of nodal vectors (nodes, 3) between all ranks and the functions of a space.
 
     All ranks hold the values of all nodes. The nodes are sorted by their coordinates, so that their
     order does not depend on the number of ranks. Vectors have three components in space, and those
@@ -27,7 +27,7 @@ class NodalVectors:
         embedding: Its mesh in space.
 
     Attributes:
-        positions: Reference positions of all nodes, shape (N, 3), m.
+        positions: Reference positions of all nodes, shape (nodes, 3), m.
         embedding: The embedding.
         owned: Numbers of the owned nodes of this rank in the global order.
         stored: The same numbers in increasing order, that of nodal values in results.
@@ -64,7 +64,7 @@ class NodalVectors:
         return len(self.positions)
 
     def gathered(self, owned: Array) -> Array:
-        """Return the vectors (N, 3) of all nodes from those of the owned nodes (collective).
+        """Return the vectors (nodes, 3) of all nodes from those of the owned nodes (collective).
 
         Args:
             owned: Values of the owned nodes, shape (owned nodes, dim) or (owned nodes · dim,).
@@ -73,9 +73,9 @@ class NodalVectors:
         return self.embedding.vectors(self._gathered(rows))
 
     def gathered_block(self, owned: Array) -> Array:
-        """Return nodal columns (N, 3, k) from the owned rows (owned nodes · dim, k) (collective).
+        """Return nodal columns (nodes, 3, k) from the owned rows (owned nodes · dim, k).
 
-        With one row for each owned node, the result has the shape (N, k).
+        With one row for each owned node, the result has the shape (nodes, k).
         """
         count, columns = len(self.owned), owned.shape[1]
         if owned.size == count * columns:
@@ -84,7 +84,7 @@ class NodalVectors:
         return self.embedding.vectors(rows.reshape(len(self), self._dim, columns))
 
     def _gathered(self, rows: Array) -> Array:
-        """Return the rows (N, k) of all nodes from those of the owned nodes (collective)."""
+        """Return the rows (nodes, k) of all nodes from those of the owned nodes (collective)."""
         rows = np.ascontiguousarray(rows)
         if self._comm.size == 1:
             return np.asarray(rows[self._order])
@@ -96,7 +96,7 @@ class NodalVectors:
     def matrix_rows(self, matrix: PETSc.Mat) -> PETSc.Mat:
         """Return the owned rows of a matrix of the nodes on this rank, with columns for all nodes.
 
-        Its products with nodal values (N, k) need no communication.
+        Its products with nodal values (nodes, k) need no communication.
         """
         indptr, columns, values = matrix.getValuesCSR()
         columns = self._number[columns].astype(PETSc.IntType)
@@ -106,7 +106,7 @@ class NodalVectors:
         return PETSc.Mat().createAIJ(rows.shape, csr=csr, comm=PETSc.COMM_SELF)
 
     def owned_rows(self, columns: Array) -> Array:
-        """Return the owned rows (owned nodes · dim, k) of nodal columns (N, 3, k)."""
+        """Return the owned rows (owned nodes · dim, k) of nodal columns (nodes, 3, k)."""
         return self.packed(columns[self.owned])
 
     def packed(self, columns: Array) -> Array:
@@ -133,11 +133,11 @@ class NodalVectors:
         return np.unique(np.concatenate(self._comm.allgather(self.owned[blocks])))
 
     def assign(self, function: fem.Function, values: Array) -> None:
-        """Set a function, with its ghosts, to the vectors (N, 3) of all nodes."""
+        """Set a function, with its ghosts, to the vectors (nodes, 3) of all nodes."""
         function.x.array[:] = self.embedding.components(values[self._local]).ravel()
 
     def displace(self, function: fem.Function, u: Array) -> None:
-        """Set a function, with its ghosts, to the displacements (N, 3) of all nodes."""
+        """Set a function, with its ghosts, to the displacements (nodes, 3) of all nodes."""
         place, u = self.embedding, u[self._local]
         if place.is_plane:
             u = place.mesh_displacements(self.positions[self._local], u)
@@ -153,7 +153,7 @@ class NodalVectors:
         self._set(function, self.embedding.mesh_displacements(X, u[self._places]))
 
     def whole(self, stored: Array) -> Array:
-        """Return values (N, ...) of all nodes from those of the stored nodes (collective)."""
+        """Return values (nodes, ...) of all nodes from those of the stored nodes (collective)."""
         out = np.empty((len(self), *stored.shape[1:]))
         out[np.concatenate(self.stored_of_ranks)] = np.concatenate(self._comm.allgather(stored))
         return out

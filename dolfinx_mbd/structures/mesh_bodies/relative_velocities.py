@@ -21,7 +21,7 @@ _MOVING = 1e-9  # largest velocity of an interface, relative to the largest velo
 
 
 def relative_velocities(label: str, body: MeshBody) -> Array:
-    """Return the initial velocities relative to the rigid motion, body components, (N, 3), m/s.
+    """Return the initial velocities relative to the rigid motion, body components, (nodes, 3), m/s.
 
     Collective.
 

@@ -1,4 +1,4 @@
-"""Operators of small vibrations of a mechanism with bodies on their whole mesh.
+"""Operators of small vibrations of a mechanism with mesh bodies.
 
 The state is at rest in axes that may rotate with a constant Ω. In these axes, the nodes have the
 additional forces 2 M Ω × ẏ + M Ω × (Ω × y).
@@ -45,7 +45,7 @@ _SYMMETRY = 1e-9  # antisymmetric part of the stiffness that counts as round-off
 
 
 class _Part:
-    """A body on its mesh: matrices at the state.
+    """A mesh body: matrices at the state.
 
     Args:
         body: The body.
@@ -64,7 +64,7 @@ class _Part:
         """Condense the free nodes at the coordinates of the assembler and a spin (3,)."""
         self.unknowns.start_at_rest(at.q[self.q].copy())
         self.spin = self.unknowns.spin = spin
-        self.unknowns.enter()
+        self.unknowns.start_condensation()
         self.unknowns.put(at.q[self.q], at.v[self.v], at.a[self.v])
         self.T = self.body.frame_matrices(self.body.frames_of(at.q[self.q]))
 
@@ -96,25 +96,25 @@ class _Part:
             ) from error
 
     def full(self, free: Array, s: Array) -> Array:
-        """Return the motion of all nodes (N, 3, k) for free nodes and increments of the frames."""
+        """Return the motion of all nodes (nodes, 3, k) for free nodes and frame increments."""
         if not self.T.shape[2]:
             return free
         return np.asarray(free + np.einsum("nis,sk->nik", self.T, s[self.v]))
 
     def split(self, forces: Array) -> tuple[Array, Array]:
-        """Return the forces at free nodes (N, 3, k) and at the frames (6 F, k)."""
+        """Return the forces at free nodes (nodes, 3, k) and at the frames (6 frames, k)."""
         at_frames = np.einsum("nis,nik->sk", self.T, forces)
         free = forces.copy()
         free[self.body.held] = 0.0
         return free, at_frames
 
     def mass(self, motion: Array) -> Array:
-        """Return the mass matrix times a motion (N, 3, k)."""
+        """Return the mass matrix times a motion (nodes, 3, k)."""
         product = self.body.forces.apply_mass(motion.reshape(len(motion), -1))
         return product.reshape(motion.shape)
 
     def damping(self, motion: Array) -> Array:
-        """Return the damping and gyroscopic matrices times a motion (N, 3, k)."""
+        """Return the damping and gyroscopic matrices times a motion (nodes, 3, k)."""
         forces = np.zeros_like(motion)
         if self.spin.any():
             turned = np.cross(self.spin, motion, axisb=1, axisc=1)
@@ -135,7 +135,7 @@ class _Part:
 
     def leave(self) -> None:
         """Free the matrices."""
-        self.unknowns.leave()
+        self.unknowns.end_condensation()
         self.unknowns.solver.destroy()
         if self._damping is not None:
             self._damping.destroy()
@@ -152,14 +152,14 @@ class SmallVibrations:
 
     Attributes:
         comm: Communicator of the meshes.
-        names: Names of the bodies on their mesh.
+        names: Names of the mesh bodies.
         shift: b, 1/s².
         spin: Ω, shape (3,), rad/s.
         state: The state in balance, within the context.
         is_damped: Whether there is damping, a spin, or a stiffness that is not symmetric.
 
     Raises:
-        InputError: The mechanism has no body on its mesh, or does not rotate steadily as a whole.
+        InputError: The mechanism has no mesh body, or does not rotate steadily as a whole.
         SteadyError: The forces are not in balance.
     """
 
@@ -171,7 +171,7 @@ class SmallVibrations:
         self._parts = [_Part(*part) for part in bodies]
         if not self._parts:
             raise InputError(
-                "the mechanism has no body on its mesh; use mbd.linearize",
+                "the mechanism has no mesh body; use mbd.linearize",
                 argument="system",
                 value=system,
             )
@@ -280,7 +280,7 @@ class SmallVibrations:
 
     # ---- blocks of vectors ----------------------------------------------------------------------
     def packed(self, nodal: list[Array], s: Array) -> Array:
-        """Return a block from motions (N, 3, k) of each body and increments (nv, k)."""
+        """Return a block from motions (nodes, 3, k) of each body and increments (nv, k)."""
         parts: list[Array] = [
             part.nodes.owned_rows(X) for part, X in zip(self._parts, nodal, strict=True)
         ]
@@ -288,7 +288,7 @@ class SmallVibrations:
         return np.asfortranarray(np.concatenate(parts))
 
     def _free(self, X: Array) -> tuple[list[Array], Array]:
-        """Return the free nodes (N, 3, k) of each body and the increments (nv, k) (collective)."""
+        """Return free nodes (nodes, 3, k) of each body and increments (nv, k) (collective)."""
         nodal: list[Array] = []
         first = 0
         for part in self._parts:
@@ -298,7 +298,7 @@ class SmallVibrations:
         return nodal, np.asarray(self.comm.bcast(X[first:] if self.comm.rank == 0 else None))
 
     def unpacked(self, X: Array) -> tuple[list[Array], Array]:
-        """Return the motions of all nodes (N, 3, k) of each body and the increments (nv, k)."""
+        """Return the motions of all nodes (nodes, 3, k) of each body and the increments (nv, k)."""
         nodal, s = self._free(X)
         return [p.full(free, s) for p, free in zip(self._parts, nodal, strict=True)], s
 
@@ -306,7 +306,7 @@ class SmallVibrations:
         """Return the body with most of the kinetic energy of each motion.
 
         Args:
-            nodal: Complex motions of the nodes of each body on its mesh, (N, 3, k) each.
+            nodal: Complex motions of the nodes of each mesh body, (nodes, 3, k) each.
             s: Complex increments, shape (nv, k).
         """
         energies = np.zeros((len(self._system.bodies), s.shape[1]))
@@ -345,7 +345,7 @@ class SmallVibrations:
         return self.packed([np.zeros_like(part) for part in nodal], self._skew @ s)
 
     def loads(self, nodal: list[Array], forces: Array) -> Array:
-        """Return a block of forces (N, 3, k) at the nodes of each body and (nv, k) at frames."""
+        """Return a block of forces (nodes, 3, k) at the nodes of each body, (nv, k) at frames."""
         return self._assembled(nodal, forces)
 
     def reactions(self, inertia: Array, s: Array) -> Array:

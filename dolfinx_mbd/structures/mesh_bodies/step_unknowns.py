@@ -48,12 +48,12 @@ class StepUnknowns:
         self.spin: Array = np.zeros(3)  # of a steady rotation in statics, rad/s
 
     # ---- calls of the stepper -------------------------------------------------------------------
-    def enter(self) -> None:
+    def start_condensation(self) -> None:
         """Let the body condense its free nodes with the matrix of the step."""
         object.__setattr__(self._body, "_solver", self)
 
-    def leave(self) -> None:
-        """End a step."""
+    def end_condensation(self) -> None:
+        """Let the body no longer condense its free nodes."""
         object.__setattr__(self._body, "_solver", None)
 
     def initial_memory(self, q: Array) -> Array:
@@ -69,7 +69,7 @@ class StepUnknowns:
         return memory
 
     def _split(self, memory: Array) -> tuple[Array, Array]:
-        """Return the parts (3, N, 3) of nodes and (3, m) of multipliers."""
+        """Return the parts (3, nodes, 3) of nodes and (3, m) of multipliers."""
         count = self._body.nodes.size
         return memory[:, :count].reshape(3, -1, 3), memory[:, count:]
 
@@ -121,7 +121,7 @@ class StepUnknowns:
             self._is_turned = True
 
     def _turn_solver(self, u: Array, frames: Array) -> None:
-        """Turn the factor to displacements u (N, 3) and frames (F, 7)."""
+        """Turn the factor to displacements u (nodes, 3) and frames (frames, 7)."""
         before, _, _ = self._body.nodal_of(self.start)
         self.solver.turn_to(u, frames, 0.5 * (before + u) if self.conserves else None)
 
@@ -179,7 +179,7 @@ class StepUnknowns:
         self.solver.factorize(coefficients, state, self.spin)
 
     def _free(self) -> Array:
-        """Return the forces at the free nodes, zero at the interfaces, (N, 3)."""
+        """Return the forces at the free nodes, zero at the interfaces, (nodes, 3)."""
         free = self.forces.copy()
         free[self._body.held] = 0.0
         return free
@@ -228,7 +228,7 @@ class StepUnknowns:
 
     @property
     def static_unknowns(self) -> tuple[Array, Array]:
-        """Displacements of the nodes since the start, (N, 3), m, and multipliers, (m,)."""
+        """Displacements of the nodes since the start, (nodes, 3), m, and multipliers, (m,)."""
         return self._move, self.multipliers
 
     @static_unknowns.setter
@@ -247,7 +247,7 @@ class StepUnknowns:
         self._offset = self.forces.copy()
 
     def offset(self) -> Array:
-        """Return the forces (N, 3) that are subtracted from the forces at the nodes."""
+        """Return the forces (nodes, 3) that are subtracted from the forces at the nodes."""
         return self.offset_factor * self._offset
 
     # ---- memory of a run ------------------------------------------------------------------------
@@ -302,7 +302,7 @@ class StepUnknowns:
     def evaluated(
         self, total: Array, terms: Sequence[Array], gaps: Array, noise: tuple[float, float]
     ) -> None:
-        """Store the forces (N, 3) at all nodes, their terms, the gaps and the round-off of both."""
+        """Store the forces (nodes, 3), their terms, the gaps and the round-off of both."""
         self.forces, self._gaps, (self._noise, self._gap_noise) = total, gaps, noise
         self._scale = max(float(np.abs(term).max()) for term in terms)
 

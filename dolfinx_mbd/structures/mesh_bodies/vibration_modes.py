@@ -1,4 +1,4 @@
-"""Vibrations of mechanisms with bodies on their whole mesh, at rest or in steady rotation.
+"""Vibrations of mechanisms with mesh bodies, at rest or in steady rotation.
 
 The unknowns are the free nodes u of the bodies and the velocities s of frames and other bodies:
 
@@ -66,14 +66,14 @@ _DEPENDENT = (
 
 @dataclass(frozen=True, eq=False)
 class VibrationModes:
-    """Lowest natural modes of a mechanism with bodies on their mesh; see `vibration_modes`.
+    """Lowest natural modes of a mechanism with mesh bodies; see `vibration_modes`.
 
     Attributes:
         system: The mechanism.
         state: The equilibrium.
         poles: Exponents λ of x ∝ e^{λt} with Im λ ≥ 0, by increasing |λ|, shape (p,), 1/s.
         increments: Increments of the frames and the other bodies for each mode, (nv, p).
-        displacements: Displacements of the nodes of each body on its mesh by name, (N, 3, p), in
+        displacements: Displacements of the nodes of each mesh body by name, (nodes, 3, p), in
             global components. The largest displacement of a node of all bodies, or without
             displacements the largest increment, is 1.
 
@@ -105,7 +105,7 @@ class VibrationModes:
 
 
 def vibration_modes(system: System, state: State, num_modes: int = 6) -> VibrationModes:
-    """Compute the lowest natural modes of a mechanism with bodies on their mesh.
+    """Compute the lowest natural modes of a mechanism with mesh bodies.
 
     The modes are those about the state, which may be strongly deformed: stress, loads and reactions
     change the stiffness. No mode of the mesh is left out. Without damping, a negative stiffness
@@ -122,7 +122,7 @@ def vibration_modes(system: System, state: State, num_modes: int = 6) -> Vibrati
         Poles and shapes.
 
     Raises:
-        InputError: The mechanism has no body on its mesh, it does not rotate steadily, the number
+        InputError: The mechanism has no mesh body, it does not rotate steadily, the number
             of modes is too large, or loads have states.
         SteadyError: The forces are not in balance.
         SolverError: The modes do not converge, or a body is unstable with fixed interfaces.
@@ -152,7 +152,7 @@ def vibration_modes(system: System, state: State, num_modes: int = 6) -> Vibrati
 def mesh_linearization(
     system: System, state: State, num_modes: int, inputs: Inputs, outputs: Outputs
 ) -> LinearizedSystem:
-    """Linearize a mechanism with bodies on their mesh in the coordinates of its lowest modes.
+    """Linearize a mechanism with mesh bodies in the coordinates of its lowest modes.
 
     With inputs, the last coordinates are the static responses to them. The other arguments are
     those of `vibration_modes`; its errors are raised. Collective.
@@ -260,7 +260,7 @@ def _lowest(small: SmallVibrations, num_modes: int) -> tuple[Complex, Complex, _
 
 
 def _shapes(small: SmallVibrations, vectors: Complex, X: Array) -> tuple[list[Complex], Complex]:
-    """Return the motions of the nodes of each body (N, 3, p), and the increments (nv, p).
+    """Return the motions of the nodes of each body (nodes, 3, p), and the increments (nv, p).
 
     The largest displacement of a node, or without displacements the largest increment, is 1.
     """

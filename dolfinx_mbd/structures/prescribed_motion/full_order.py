@@ -91,14 +91,18 @@ class StiffeningMatrices:
         matrices = [(V + V.T) / 2 - np.trace(V) * np.eye(3) for V in virials]
         self._rotation_stiffness = matrices if dim == 3 else [B[2:, 2:] for B in matrices]
 
-    def _matrix(self, c: int) -> PETSc.Mat:
-        """Return the scalar geometric stiffness of a unit load."""
-        if c not in self._matrices:
+    def _matrix(self, case: int) -> PETSc.Mat:
+        """Return the geometric stiffness under the unit load of a case.
+
+        All components of the displacement have the same matrix, so that it has one row per node.
+        """
+        if case not in self._matrices:
+            # the form integrates over the plane, and the stress is linear in the displacement
             thickness = 1.0 if self.problem.thickness is None else self.problem.thickness
-            displacement = thickness * self.cases.displacements[:, c]
+            displacement = thickness * self.cases.displacements[:, case]
             as_function(self.problem.space, displacement, self._unit)
-            self._matrices[c] = assembled_matrix(self._form)
-        return self._matrices[c]
+            self._matrices[case] = assembled_matrix(self._form)
+        return self._matrices[case]
 
     def apply(self, u: Array) -> Array:
         """Return K_σ u."""
@@ -118,14 +122,15 @@ class StiffeningMatrices:
 
 
 class FullOrder:
-    """`Equations` of a body on its mesh.
+    """`Equations` of a body with all degrees of freedom of its mesh.
 
-    The interfaces `held` move with the frame; if none is held, the frame is the mean axis.
+    The interfaces `held` move with the frame; if none is held, the frame is the mean-axis frame.
     `damping` has the attributes `mass` and `stiffness` of C = mass M + stiffness K. Without
-    `couplings`, G, K_ω and K_α are omitted, and the motion appears in the loads only.
+    `couplings`, the Coriolis, centrifugal and Euler operators G, K_ω and K_α are omitted, and the
+    motion appears in the loads only.
     """
 
-    start_names = "u and v, the owned degrees of freedom of this rank,"
+    start_names = "displacements u and velocities v of the owned degrees of freedom of this rank"
 
     def __init__(
         self,
@@ -250,7 +255,7 @@ class FullOrder:
         force = self.load - multiply(self.problem.stiffness, (u + c.stiffness * v)[:, None])[:, 0]
         return force - self._inertia(v, u, c.mass * np.eye(dim)) - self._stiffening_forces(u)
 
-    def motion_terms(self, v: Array, u: Array) -> Array:
+    def motion_terms(self, u: Array, v: Array) -> Array:
         """Return G v + (K_σ + K_ω + K_α) u."""
         return self._inertia(v, u) + self._stiffening_forces(u)
 
@@ -291,7 +296,7 @@ class FullOrder:
             return u
         size, previous = 0.0, np.inf
         for k in range(MAX_CORRECTIONS):
-            r = load - self.motion_terms(zero, u)
+            r = load - self.motion_terms(u, zero)
             if k:
                 r -= multiply(self.problem.stiffness, u[:, None])[:, 0]
             change = self._statics().solve(self._balanced(r))

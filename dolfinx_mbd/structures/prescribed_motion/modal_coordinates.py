@@ -63,7 +63,7 @@ class ModalTransient:
 class _ModalEquations:
     """`Equations` of a reduced body."""
 
-    comm, start_names = MPI.COMM_SELF, "η and η̇"
+    comm, start_names = MPI.COMM_SELF, "elastic coordinates η and their rates η̇"
 
     def __init__(
         self, body: ReducedBody, motion: PrescribedMotion, couplings: bool, stiffening: bool
@@ -86,13 +86,15 @@ class _ModalEquations:
         spin = spin_matrix(instant.omega)
         W = (spin @ spin + spin_matrix(instant.alpha)).ravel()
         self.load = -(body.first_moments[1:] @ instant.acceleration + self._first @ W)
-        self.gyroscopic, self.change = np.zeros((2, n, n))
+        # G, and K_σ + K_ω + K_α
+        self.gyroscopic, self.motion_stiffness = np.zeros((2, n, n))
         if self.couplings:
             self.gyroscopic = self._pairs @ (2 * spin).ravel()
-            self.change = self._pairs @ W
+            self.motion_stiffness = self._pairs @ W
         if self.stiffening is not None:
             factors = np.array([instant.omega[i] * instant.omega[j] for i, j in SPINS])
-            self.change = self.change + np.tensordot(factors, self.stiffening.spin, axes=1)
+            by_spin = np.tensordot(factors, self.stiffening.spin, axes=1)
+            self.motion_stiffness = self.motion_stiffness + by_spin
         for name, wrench in instant.wrenches.items():
             k = self._interfaces.get(name)
             if k is None:
@@ -100,7 +102,8 @@ class _ModalEquations:
                 continue
             self.load += body.interfaces[k].motion.T @ wrench
             if self.stiffening is not None:
-                self.change += np.tensordot(wrench, self.stiffening.interfaces[k], axes=1)
+                by_wrench = np.tensordot(wrench, self.stiffening.interfaces[k], axes=1)
+                self.motion_stiffness += by_wrench
 
     def _point_load(self, name: str, wrench: Array) -> Array:
         """Return the work of a force at a named point on the modes, (n,); reject a moment."""
@@ -111,10 +114,10 @@ class _ModalEquations:
 
     def balance(self, u: Array, v: Array) -> Array:
         body = self.body
-        return self.load - body.damping @ v - body.stiffness @ u - self.motion_terms(v, u)
+        return self.load - body.damping @ v - body.stiffness @ u - self.motion_terms(u, v)
 
-    def motion_terms(self, v: Array, u: Array) -> Array:
-        return np.asarray(self.gyroscopic @ v + self.change @ u)
+    def motion_terms(self, u: Array, v: Array) -> Array:
+        return np.asarray(self.gyroscopic @ v + self.motion_stiffness @ u)
 
     def solve(self, r: Array) -> Array:
         return np.asarray(self._inverse @ r)
@@ -131,7 +134,7 @@ class _ModalEquations:
         load = self.load
         if v is not None and a is not None:
             load = self.balance(np.zeros(self.size), v) - self.body.mass @ a
-        u = np.linalg.solve(self.body.stiffness + self.change, load)
+        u = np.linalg.solve(self.body.stiffness + self.motion_stiffness, load)
         return np.asarray(u, dtype=np.float64)
 
 
@@ -153,8 +156,8 @@ def modal_transient(
     The damping is the matrix of the body. The function is not collective.
 
     Args:
-        body: Reduced body whose reference condition is the frame of the motion: mean axis, or
-            attached to an interface; `motion` then contains no wrench at this interface.
+        body: Reduced body whose body frame is the frame of the motion: the mean-axis frame, or the
+            frame of an interface; `motion` then contains no wrench at this interface.
         motion: Motion of the frame, and the wrenches at interfaces and forces at named points.
             Forces at named points cause no geometric stiffening.
         t_end: End time, s.

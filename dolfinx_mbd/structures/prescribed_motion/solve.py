@@ -118,8 +118,8 @@ def transient(
         interfaces: At least one interface; see `reduce`.
         t_end: End time of the last step, s.
         dt: Step, s; adjusted so that the number of steps is an integer.
-        held: Interfaces that move with the frame. By default none: the frame is the mean axis of
-            the body, as for a reduced body.
+        held: Interfaces that move with the frame. By default none: the frame is the mean-axis frame
+            of the body, as for a reduced body.
         stiffening: Whether to include geometric stiffening by spin and by interface forces. By
             default it is included with a material and at most one held interface.
         damping: Object with `mass` and `stiffness`, C = mass M + stiffness K, such as

@@ -57,7 +57,7 @@ class Equations(Protocol):
     def balance(self, u: Array, v: Array) -> Array:
         """Return f - (C + G) v - (K + K_σ + K_ω + K_α) u."""
 
-    def motion_terms(self, v: Array, u: Array) -> Array:
+    def motion_terms(self, u: Array, v: Array) -> Array:
         """Return G v + (K_σ + K_ω + K_α) u."""
 
     def solve(self, r: Array) -> Array:
@@ -175,7 +175,7 @@ class MotionStepper:
 
     def _motion_terms(self, a: Array) -> Array:
         """Return N a."""
-        return self.equations.motion_terms(self.velocity_factor * a, self.displacement_factor * a)
+        return self.equations.motion_terms(self.displacement_factor * a, self.velocity_factor * a)
 
     def _norm(self, x: Array) -> float:
         return float(np.sqrt(self.equations.dot(x, x)))
@@ -255,8 +255,8 @@ def start_state(equations: Equations, start: Start, t: float, dt: float) -> Moti
             u, v = (np.array(array("elastic_start", x)) for x in start)
             if u.shape != (equations.size,) or v.shape != u.shape:
                 raise InputError(
-                    f"elastic_start needs {equations.start_names} of shape ({equations.size},); "
-                    f"got {u.shape} and {v.shape}",
+                    f"elastic_start needs two arrays of shape ({equations.size},), "
+                    f"{equations.start_names}; got {u.shape} and {v.shape}",
                     argument="elastic_start",
                 )
     a = equations.acceleration(t, u, v)

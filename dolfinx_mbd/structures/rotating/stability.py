@@ -287,7 +287,8 @@ def critical_speed(
         steps: Number of steps of the search.
         coriolis: Whether Coriolis forces act.
         stiffening: Whether geometric stiffness acts.
-        num_modes: Number of modes to return, and to compute if a factorization is not enough.
+        num_modes: Number of modes to return. At least as many are computed at speeds at which the
+            signs of the eigenvalues of the stiffness do not decide whether the body is stable.
         rtol: Width of the bracket relative to the speed; round-off limits it to about 1e-8 if the
             stiffness is exactly singular at a speed of the search.
 
@@ -340,7 +341,9 @@ def critical_speed(
 def _stability(
     structure: RotatingStructure, num_modes: int, coriolis: bool, stiffening: bool, omega: float
 ) -> tuple[float, bool, int]:
-    """Return the speed, True if it is unstable, and the number of negative eigenvalues of K(Ω).
+    """Return the speed Ω, whether the body is unstable, and how many eigenvalues of K(Ω) are < 0.
+
+    The speed is moved if K(Ω) is singular.
 
     By theorems of Kelvin, Tait and Chetaev, M ü + (Ω G + D) u̇ + K(Ω) u = 0 with a skew G and a
     dissipative D is stable if K(Ω) has no negative eigenvalues. With negative eigenvalues, it is

@@ -24,7 +24,7 @@ def film(h: float, values: np.ndarray) -> tuple[float, ...]:
     f = film_at(h, values)
     return (
         f.around, f.around_slope, f.along, f.along_slope, f.entrained, f.entrained_slope,
-        f.content_slope, f.content_bend, f.shear, f.shear_slope,
+        f.content_slope, f.content_second, f.shear, f.shear_slope,
     )  # fmt: skip
 
 

@@ -249,7 +249,7 @@ def test_end_stops() -> None:
         (lambda: mbd.mechanism.plane_contact("c", A, B, 1.0, 1e9), "law must be ContactLaw"),
         (
             lambda: mbd.mechanism.sphere_contact("c", A, B, (0.1, -0.2), LAW),
-            "a radius that is not negative",
+            "second must not be negative",
         ),
         (
             lambda: mbd.mechanism.sphere_contact("c", A, B, (-0.1, 0.2), LAW),

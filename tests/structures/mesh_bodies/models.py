@@ -1,4 +1,4 @@
-"""Meshes and mechanisms for the tests of bodies on their mesh."""
+"""Meshes and mechanisms for the tests of mesh bodies."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def test_functions_are_replaced_by_zero() -> None:
     body = MeshBody("bar", model, ends(0.0, LENGTH), loads=air)
     system = loaded(body, LENGTH)
     state = mbd.equilibrium(system)
-    with pytest.raises(SteadyError, match=r"'bar\.air' replace functions"):
+    with pytest.raises(SteadyError, match=r"'bar\.air' are functions"):
         mbd.linearize(system, state, inputs=["bar.air"], outputs=["weight.position.z"])
 
 

@@ -1,4 +1,4 @@
-"""Bodies on their mesh: protocol, conservation, published cases, restart and errors."""
+"""Mesh bodies: protocol, conservation, published cases, restart and errors."""
 
 from __future__ import annotations
 

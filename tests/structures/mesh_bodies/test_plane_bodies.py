@@ -1,4 +1,4 @@
-"""Plane bodies on their mesh: statics, dynamics and stress, in any plane of space."""
+"""Plane mesh bodies: statics, dynamics and stress, in any plane of space."""
 
 from __future__ import annotations
 

@@ -217,9 +217,10 @@ def _num_cells(problem: ElasticProblem) -> int:
 
 
 class _Cells:
-    """Geometry of the owned cells at the points of a quadrature rule, which all shapes share.
+    """Geometry of the owned cells at the points of a quadrature rule.
 
-    In cells of constant ∂r/∂x, one point represents all.
+    It serves all shape parameters with their velocities V of the mesh. r are the coordinates in the
+    reference cell and x those in space. In cells of constant ∂r/∂x, one point represents all.
     """
 
     def __init__(self, problem: ElasticProblem, degree: int) -> None:
@@ -228,7 +229,9 @@ class _Cells:
         points, self.weights = (np.asarray(x, dtype=float) for x in rule)
         element = problem.space.ufl_element().sub_elements[0]
         table = np.asarray(element.tabulate(1, points))
-        self.values, self.derivatives = table[0], np.moveaxis(table[1:], 0, 1)  # (points, d, N)
+        # Values (points, functions) and derivatives by r (points, d, functions) of the functions
+        # of the element
+        self.values, self.derivatives = table[0], np.moveaxis(table[1:], 0, 1)
         affine = geometry_degree(mesh) == 1 and mesh.topology.cell_name() in SIMPLICES
         self._points = points[:1] if affine else points
         coordinates = mesh.ufl_domain().ufl_coordinate_element().sub_elements[0]
@@ -240,16 +243,16 @@ class _Cells:
         self.volume = np.abs(volume)  # dx/dr, (cells, points)
 
     def _gradients(self, element: Any) -> Array:
-        """Return ∂N/∂r, shape (points · dim, functions)."""
+        """Return the derivatives by r of an element's functions, shape (points · d, functions)."""
         table = np.asarray(element.tabulate(1, self._points))[1:]
         return np.ascontiguousarray(np.swapaxes(table, 0, 1).reshape(-1, table.shape[2]))
 
     def velocity_gradients(self, velocity: Any) -> Array:
-        """Return ∂V_a/∂x_l, shape (cells, points, dim, dim)."""
+        """Return ∂V_a/∂x_l of a velocity V of the mesh, shape (cells, points, dim, dim)."""
         return np.asarray(np.swapaxes(self._motion(velocity), 2, 3) @ self.inverse)
 
     def divergence(self, velocity: Any) -> Array:
-        """Return div V, shape (cells, points)."""
+        """Return div V of a velocity V of the mesh, shape (cells, points)."""
         return np.einsum("cqra,cqra->cq", self._motion(velocity), self.inverse)
 
     def _motion(self, velocity: Any) -> Array:

@@ -82,6 +82,7 @@ class Instructions:
         return self.labels.setdefault(plain(name), f"b{len(self.labels)}")
 
     def _jump(self, target: str) -> str:
+        """Return a block `{ ...; }` that sets the phi values of a target and goes to it."""
         name = plain(target)
         copies = [
             f"{self.values[phi]}p = {self.value(values[self.block], kind)};"
@@ -243,7 +244,9 @@ class Instructions:
     def _br(self, text: str) -> tuple[str, str]:
         targets = re.findall(r'label (%"[^"]*"|%[\w.$-]+)', text)
         if len(targets) == 1:
-            return "void", self._jump(targets[0])[2:-2].rstrip("; ")
+            # the statements of the jump without braces; the caller adds the last semicolon
+            statements = self._jump(targets[0]).removeprefix("{ ").removesuffix("; }")
+            return "void", statements
         test = self.value(typed(split(text.removeprefix("br "))[0])[1], "i1")
         self.lines.append(f"  if ({test}) {self._jump(targets[0])} else {self._jump(targets[1])}")
         return "void", ""
