@@ -11,6 +11,8 @@ import inspect
 import logging
 import warnings
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any
 
@@ -30,6 +32,7 @@ __all__ = [
     "PlacementWarning",
     "SolverError",
     "UnitsWarning",
+    "recorded_warnings",
     "restore_warnings",
     "warn",
 ]
@@ -159,6 +162,8 @@ def warn(warning: MbdWarning) -> None:
     repeat them in a loop, because it forgets which warnings it has shown whenever a library
     changes the filters temporarily (`warnings.catch_warnings`).
     """
+    for record in _records:
+        record.append(warning)
     restore_warnings()
     level, frame = 1, inspect.currentframe()
     while frame is not None and _is_inside(frame.f_globals.get("__name__", "")):
@@ -173,6 +178,19 @@ def warn(warning: MbdWarning) -> None:
         place[1].add(key)
     warnings.warn(warning, stacklevel=level)
 
+
+@contextmanager
+def recorded_warnings() -> Iterator[list[MbdWarning]]:
+    """Return a list to which all warnings inside the context are added; they are also shown."""
+    record: list[MbdWarning] = []
+    _records.append(record)
+    try:
+        yield record
+    finally:
+        _records[:] = [other for other in _records if other is not record]
+
+
+_records: list[list[MbdWarning]] = []
 
 # Warnings that were shown for the lines of each code object, by its id. A cell of a notebook that
 # runs again is a new code object. The weak reference shows whether an id still belongs to the same

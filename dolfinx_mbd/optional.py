@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import Any, NamedTuple
 
 __all__ = ["PACKAGES", "Package", "optional_module"]
@@ -67,6 +68,8 @@ def optional_module(name: str, purpose: str) -> Any:
         package, extra, cure = PACKAGES[name.partition(".")[0]]
         cure = cure or f"pip install {package}"
         if extra:
-            cure += f" (or pip install 'dolfinx_mbd[{extra}]')"
+            cure += f" (or pip install 'dolfinx_mbd[{extra}]'"
+            launcher = f"; with the launcher, FENICSX_EXTRAS={extra} ./with-fenicsx COMMAND"
+            cure += (launcher if os.environ.get("FENICSX_USE") == "inside" else "") + ")"
         text = f"{purpose} require the package {package}, which Python cannot import ({error})"
         raise ImportError(f"{text}: {cure}", name=name) from error

@@ -88,11 +88,11 @@ def test_without_a_home(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "extras"),
     [
-        ("python3 demos/engine.py", "fast,plot"),
-        ("python3 -m pytest", "fast,plot,test"),
-        ("mpirun -n 2 python3 -m pytest -q tests/fem", "fast,plot,test"),
-        ("jupytext --to ipynb demos/rod.py", "fast,plot,notebooks"),
-        ("python3 pytest.py", "fast,plot"),
+        ("python3 demos/engine.py", "fast,plot,meshes,nastran"),
+        ("python3 -m pytest", "fast,plot,meshes,nastran,test"),
+        ("mpirun -n 2 python3 -m pytest -q tests/fem", "fast,plot,meshes,nastran,test"),
+        ("jupytext --to ipynb demos/rod.py", "fast,plot,meshes,nastran,notebooks"),
+        ("python3 pytest.py", "fast,plot,meshes,nastran"),
     ],
 )
 def test_extras(command: str, extras: str, tmp_path: Path) -> None:

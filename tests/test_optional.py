@@ -40,6 +40,11 @@ def test_missing_packages_are_named(root: str, monkeypatch: pytest.MonkeyPatch) 
     assert raised.value.name == f"{root}.part"
     if package.extra:
         assert f"dolfinx_mbd[{package.extra}]" in text
+    monkeypatch.setenv("FENICSX_USE", "inside")
+    with pytest.raises(ImportError) as raised:
+        optional_module(root, "tests")
+    launcher = f"FENICSX_EXTRAS={package.extra} ./with-fenicsx"
+    assert (launcher in str(raised.value)) == bool(package.extra)
 
 
 def test_extras_contain_the_packages() -> None:

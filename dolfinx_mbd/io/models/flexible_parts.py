@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import dolfinx_mbd
+from dolfinx_mbd import errors
 from dolfinx_mbd.body import ReducedBody
-from dolfinx_mbd.errors import Error
+from dolfinx_mbd.errors import Error, warn
+from dolfinx_mbd.files import write_atomically
 from dolfinx_mbd.geometry import included_files
 from dolfinx_mbd.io.models.beam_entries import checked_beam, checked_places, reduced_beam
 from dolfinx_mbd.io.models.declarations import REQUIRED, Declared
@@ -97,7 +99,8 @@ def reduced_body(reader: Reader, entry: Any, place: Place) -> ReducedBody:
 
     The entry is the path of a body file, a `rigid_rod`, or a mesh with the fields `FIELDS`. A
     reduction is saved in the `cache_folder` under a name that depends on the contents of the mesh,
-    on all fields and on the version of this package.
+    on all fields and on the version of this package. Its warnings are saved with it, and repeated
+    whenever the body is loaded.
 
     Args:
         reader: Conversion of the document.
@@ -252,12 +255,40 @@ def _reduced(reader: Reader, fields: dict[str, Any], place: Place) -> ReducedBod
         if key in fields:
             digest.update(on_rank_zero(comm, partial(_contents, reader.path(fields[key], place))))
     path = cache_folder() / f"{digest.hexdigest()[:32]}.npz"
-    if on_rank_zero(comm, path.exists):
+    stored = on_rank_zero(comm, partial(_stored_warnings, path))
+    if stored is not None and on_rank_zero(comm, path.exists):
         log.info("reduced body from %s", path)
+        for name, arguments in stored:
+            warn(getattr(errors, name)(**arguments))
         return _loaded(reader, path)
-    body = _reduction(reader, fields, place, comm)
+    with errors.recorded_warnings() as record:
+        body = _reduction(reader, fields, place, comm)
+    on_rank_zero(comm, partial(_store_warnings, path, record))
     body.save(path, comm=comm)
     return body
+
+
+def _store_warnings(path: Path, record: list[errors.MbdWarning]) -> None:
+    """Write the warnings of a reduction beside its body."""
+    entries = []
+    for warning in record:
+        kind = next(k.__name__ for k in type(warning).__mro__ if k.__module__ == errors.__name__)
+        numbers = {"quantity": warning.quantity, "value": warning.value, "limit": warning.limit}
+        entries.append((kind, {"message": str(warning), **numbers}))
+    data = json.dumps(entries, default=float).encode()
+    write_atomically(path.with_suffix(".json"), lambda file: _write(file, data), "warnings")
+
+
+def _write(file: Any, data: bytes) -> None:
+    file.write(data)
+
+
+def _stored_warnings(path: Path) -> Any:
+    """Return the warnings of a reduction: class and arguments; None if they are not known."""
+    try:
+        return json.loads(path.with_suffix(".json").read_bytes())
+    except (OSError, ValueError):
+        return None
 
 
 def _contents(path: Path) -> bytes:

@@ -69,6 +69,23 @@ def test_a_body_is_reduced_again_if_an_included_file_changes(folder: Path) -> No
     assert masses[0] - masses[1] == pytest.approx(VOLUME * 850, rel=1e-9)
 
 
+def test_warnings_are_repeated_with_a_cached_body(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second time, the body is loaded, and its units are still implausible."""
+    path = written(folder, TEXT.split("  pad:")[0].replace("      unit: mm-t-s\n", ""))
+    (folder / "materials.inp").write_text(STEEL + "*PLASTIC\n200., 0.\n" + ALUMINIUM)
+    texts = []
+    for _ in range(2):
+        with pytest.warns(mbd.errors.MbdWarning) as record:
+            read_model(path)
+        texts.append(sorted((type(item.message).__name__, str(item.message)) for item in record))
+    assert main(["check", str(path)]) == 0
+    assert "implausible: E = 210000 Pa" in capsys.readouterr().err
+    assert texts[0] == texts[1]
+    assert {name for name, _ in texts[0]} == {"FileWarning", "UnitsWarning"}
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
