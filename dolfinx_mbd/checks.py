@@ -168,19 +168,36 @@ def file_units(argument: str, value: Any) -> UnitFactors:
 
     The unit of length 1 m alone means SI units.
     """
-    words = value.strip().split("-") if isinstance(value, str) else []
-    if len(words) == 3 and words[0] in LENGTHS:
-        if words[1] not in MASSES or words[2] not in TIMES:
-            expected = "a system of units LENGTH-MASS-TIME, such as 'mm-t-s', with a mass of "
-            reject(
-                argument, value, f"{expected}{', '.join(MASSES)} and a time of {', '.join(TIMES)}"
-            )
-        return UnitFactors(value.strip(), LENGTHS[words[0]], MASSES[words[1]], TIMES[words[2]])
-    size = length(argument, value)
+    if (units := _unit_system(value)) is not None:
+        return units
+    try:
+        size = length(argument, value)
+    except InputError:
+        if not isinstance(value, str):
+            raise
+        similar = "-".join(re.findall("[a-z]+", value.lower()))
+        similar += "-s" if similar.count("-") == 1 else ""
+        reject(
+            argument,
+            value,
+            f"a unit of length ({', '.join(LENGTHS)}) or a system of units LENGTH-MASS-TIME, such "
+            f"as 'mm-t-s', with a mass of {', '.join(MASSES)} and a time of {', '.join(TIMES)}",
+            hint="" if _unit_system(similar) is None else f"did you mean {similar!r}?",
+        )
     if size == 1.0:
         return UnitFactors("m-kg-s", 1.0, 1.0, 1.0)
     name = next((key for key, factor in LENGTHS.items() if factor == size), f"{size:g} m")
     return UnitFactors(name, size)
+
+
+def _unit_system(value: Any) -> UnitFactors | None:
+    """Return the units of a name LENGTH-MASS-TIME, or None."""
+    words = value.strip().split("-") if isinstance(value, str) else []
+    if len(words) != 3 or any(
+        word not in units for word, units in zip(words, (LENGTHS, MASSES, TIMES), strict=True)
+    ):
+        return None
+    return UnitFactors(value.strip(), LENGTHS[words[0]], MASSES[words[1]], TIMES[words[2]])
 
 
 _DEPTH = 32

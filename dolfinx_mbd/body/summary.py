@@ -112,7 +112,7 @@ def warn_of_units(mass: float, size: float, verb: str = "weighs") -> None:
         text = (
             f"implausible: the body is {size:.3g} m long and {verb} {mass:.3g} kg. If its mesh "
             "is in millimetres, read it with read_mesh(..., unit='mm'), or with --unit mm on the "
-            "command line; scale a mesh in memory by mesh.geometry.x[:] *= 1e-3 before you "
-            "reduce it"
+            "command line (unit='mm-t-s', --unit mm-t-s for a deck with materials in MPa and "
+            "t/mm³); scale a mesh in memory by mesh.geometry.x[:] *= 1e-3 before you reduce it"
         )
         warn(UnitsWarning(text, quantity="mass", value=mass, limit=MAX_PLAUSIBLE_MASS))

@@ -21,6 +21,7 @@ from dolfinx_mbd.fem.material_fields import (
     BodyMaterials,
     Materials,
     body_materials,
+    completed_materials,
     file_materials,
 )
 from dolfinx_mbd.fem.mesh_checks import check_cells, warn_of_elements, warn_of_materials
@@ -43,7 +44,8 @@ class ElasticModel:
             Its cells are volumes in space, or faces in the plane.
         material: A `Material`, `GradedMaterial` or `Orthotropic`; or a mapping from groups of
             cells, by name or tag, to their materials. By default the `materials` of the mesh, which
-            `read_mesh` takes from some files; otherwise give `stiffness` and `density`.
+            `read_mesh` takes from some files; they also complete a mapping of some groups.
+            Otherwise give `stiffness` and `density`.
         space: Vector Lagrange space of the displacement, by default of degree `degree`.
         degree: Polynomial degree of the default space; at least the geometric order of the mesh.
         stiffness: Bilinear form on `space`, the stiffness of the body without supports. The form of
@@ -103,6 +105,9 @@ class ElasticModel:
         _check_types(mesh, self.material)
         for argument in ("cell_tags", "facet_tags"):
             instance(argument, getattr(self, argument), (MeshTags, type(None)))
+        if self.material is not None:
+            material = completed_materials(self.mesh, self.material, self.cell_tags)
+            assign(self, material=material)
         V = _checked_space(mesh, self.space, self.degree)
         check_cells(mesh)
         _check_plane(V.dofmap.bs, self.plane, self.thickness, self.stiffness)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dolfinx_mbd.checks import UnitFactors
+from dolfinx_mbd.checks import LENGTHS, UnitFactors
 from dolfinx_mbd.errors import FileError, FileWarning, InputError, warn
 from dolfinx_mbd.forms import AnyMaterial, Material, Orthotropic
 from dolfinx_mbd.geometry.deck_materials import DeckMaterial
@@ -63,10 +63,11 @@ class FileMaterials(Mapping[str, AnyMaterial]):
             text = f"{label} cannot be used: {constants.error}; {cure}"
             raise FileError(text, path=self._path)
         if self._units.mass is None:
+            system = f"{self._units.name if self._units.name in LENGTHS else 'mm'}-t-s"
             raise FileError(
                 f"{label} cannot be converted to SI units: unit='{self._units.name}' gives only "
                 f"the length. Read the file with its system of units, such as "
-                f"unit='{self._units.name}-t-s', or {cure}",
+                f"unit='{system}' (--unit {system}), or {cure}",
                 path=self._path,
             )
         stress, density = self._units.stress, constants.density * self._units.density

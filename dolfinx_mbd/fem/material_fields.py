@@ -148,6 +148,26 @@ def body_materials(
     return BodyMaterials(by_group, density, law, thermal_tensor, normal, cells)
 
 
+def completed_materials(
+    mesh: TaggedMesh | Mesh, materials: Materials, cell_tags: MeshTags | None
+) -> Materials:
+    """Return materials by group with those of the file of the mesh for all other groups."""
+    if (
+        not isinstance(mesh, TaggedMesh)
+        or not isinstance(materials, Mapping)
+        or not materials
+        or not mesh.materials
+        or cell_tags is not None
+    ):
+        return materials
+    others = [
+        group
+        for group in mesh.materials
+        if group not in materials and mesh.groups[group][1] not in materials
+    ]
+    return {**materials, **{group: mesh.materials[group] for group in others}}
+
+
 def file_materials(mesh: TaggedMesh | Mesh) -> Materials | None:
     """Return the materials of the file of a mesh, or one if all cells have the same (collective).
 

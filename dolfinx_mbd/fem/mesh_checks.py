@@ -312,7 +312,8 @@ def warn_of_materials(materials: Iterable[AnyMaterial]) -> None:
         if not MIN_SOUND_SPEED < speed < MAX_SOUND_SPEED:
             text = (
                 f"implausible: E = {young:g} Pa and ρ = {density:g} kg/m³ make a "
-                f"speed of sound of {speed:.3g} m/s (steel: 5170); give E in Pa and ρ in kg/m³"
+                f"speed of sound of {speed:.3g} m/s (steel: 5170); give E in Pa and ρ in kg/m³, "
+                "and read a deck with its system of units, such as unit='mm-t-s' or --unit mm-t-s"
             )
             limit = MIN_SOUND_SPEED if speed <= MIN_SOUND_SPEED else MAX_SOUND_SPEED
             warn(UnitsWarning(text, quantity="speed of sound", value=speed, limit=limit))

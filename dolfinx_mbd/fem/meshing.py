@@ -306,7 +306,8 @@ def _warn_of_size(mesh: Mesh, file: Path, factor: float) -> None:
     text = (
         f"implausible: with {factor:g} m as the unit of length, the part in '{file}' is "
         f"{size:.3g} m long. Check the unit: read_mesh(..., unit='mm') or --unit mm if the file is "
-        "in millimetres, unit='m' or --unit m if it is in metres"
+        "in millimetres, unit='mm-t-s' or --unit mm-t-s if it also has materials (MPa and t/mm³), "
+        "unit='m' or --unit m if it is in metres"
     )
     limit = MIN_PLAUSIBLE_SIZE if size < MIN_PLAUSIBLE_SIZE else MAX_PLAUSIBLE_SIZE
     warn(UnitsWarning(text, quantity="size", value=size, limit=limit))

@@ -164,13 +164,33 @@ def test_a_unit_of_length_is_not_enough(read: Any) -> None:
     with pytest.raises(FileError, match=r"unit='mm' gives only the length.*unit='mm-t-s'"):
         mbd.ElasticModel(mesh)
     assert mbd.ElasticModel(mesh, mbd.STEEL).material is mbd.STEEL
-    with pytest.raises(InputError, match="mm-t-s"):
-        read(abaqus(STEEL), unit="mm-stone-s")
+    for unit in ("mm-stone-s", "N-mm-s", "furlong"):
+        with pytest.raises(InputError, match="LENGTH-MASS-TIME, such as 'mm-t-s', with a mass of kg"):
+            read(abaqus(STEEL), unit=unit)
+    for unit in ("mm-t", "MM-T-S", "mm_t_s", "mm t s"):
+        with pytest.raises(InputError, match=r"LENGTH-MASS-TIME.*did you mean 'mm-t-s'\?"):
+            read(abaqus(STEEL), unit=unit)
+
+
+def test_materials_of_the_deck_complete_others(read: Any) -> None:
+    mesh = read(abaqus(STEEL, ALUMINIUM), unit="mm-t-s")
+    names = {"front": "bronze", "BACK": "ALU"}
+    bronze = mbd.Material(110e9, 0.34, 8800, name="bronze")
+    for key in ("front", mesh.groups["front"][1]):
+        model = mbd.ElasticModel(mesh, {key: bronze})
+        assert [m.name for m in model.material.values()] == list(names.values())
+        assert mbd.reduce(model, interfaces=["left"], num_modes=0).body.total_mass == pytest.approx(
+            VOLUME * (8800 + 2700), rel=1e-9
+        )
+    with pytest.raises(FileError, match="'ALU' of the cells 'BACK' cannot be converted.*--unit mm"):
+        mbd.ElasticModel(read(abaqus(STEEL, ALUMINIUM), unit="mm"), {"front": bronze})
+    with pytest.raises(InputError, match="unknown region 'frontt'"):
+        mbd.ElasticModel(mesh, {"frontt": bronze})
 
 
 def test_si_units_that_are_wrong_cause_a_warning(read: Any) -> None:
     text = STEEL.replace("Front", "all")
-    with pytest.warns(UnitsWarning):
+    with pytest.warns(UnitsWarning, match="--unit mm-t-s"):
         mbd.ElasticModel(read(abaqus(text, sets="*ELSET, ELSET=all\nfront, BACK"), unit="m"))
 
 

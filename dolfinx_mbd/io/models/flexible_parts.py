@@ -32,6 +32,7 @@ __all__ = [
     "cache_folder",
     "facets",
     "material",
+    "materials",
     "mesh_of",
     "picked_interfaces",
     "reduced_body",
@@ -55,7 +56,7 @@ FIELDS = {
             "material",
             ("str", "Any"),
             None,
-            "Name of a material, or its constants; by default those of the mesh file.",
+            "Name of a material, its constants, or by group; by default those of the mesh file.",
             "",
         ),
         Declared(
@@ -129,7 +130,8 @@ def _checked(reader: Reader, entry: dict[str, Any], place: Place) -> dict[str, A
     """Return the fields of a reduction, with the sources of the mesh."""
     result = sources(reader, entry, place, FIELDS, ("mesh", "step", "rod", "beam"))
     if "material" in entry:
-        result["material"] = material(reader, entry["material"], (*place, "material"))
+        convert = material if "beam" in entry else materials
+        result["material"] = convert(reader, entry["material"], (*place, "material"))
     at = (*place, "interfaces")
     if "beam" in entry:
         beam = checked_beam(reader, entry["beam"], (*place, "beam"))
@@ -209,6 +211,31 @@ def material(reader: Reader, entry: Any, place: Place) -> Any:
     return reader.made(makers[kind], kind, fields, place)
 
 
+def materials(reader: Reader, entry: Any, place: Place) -> Any:
+    """Return a material, or materials by the name or the tag of a group of cells.
+
+    Args:
+        reader: Conversion of the document.
+        entry: The entry.
+        place: Its place in the document.
+
+    Raises:
+        EntryError: The entry is invalid.
+    """
+    if not isinstance(entry, dict) or not all(
+        isinstance(value, (dict, str)) and key != "type" for key, value in entry.items()
+    ):
+        return material(reader, entry, place)
+    from dolfinx_mbd.forms.materials import Material
+
+    if entry.keys() & vars(Material)["__dataclass_fields__"].keys():
+        return material(reader, entry, place)
+    return {
+        int(key) if str(key).isdigit() else key: material(reader, value, (*place, key))
+        for key, value in entry.items()
+    }
+
+
 def picked_interfaces(reader: Reader, entries: Any, place: Place) -> dict[str, tuple[Any, Any]]:
     """Return the interfaces by name, each with the arguments of `pick` or None."""
     import dolfinx_mbd as mbd
@@ -249,7 +276,10 @@ def _reduced(reader: Reader, fields: dict[str, Any], place: Place) -> ReducedBod
     from dolfinx_mbd.parallel import on_rank_zero
 
     comm = MPI.COMM_WORLD
-    digest = hashlib.sha256(json.dumps(fields, sort_keys=True, default=_plain).encode())
+    values = dict(fields)
+    if isinstance(values.get("material"), dict):  # names and tags cannot be sorted together
+        values["material"] = sorted(([str(k), m] for k, m in values["material"].items()), key=str)
+    digest = hashlib.sha256(json.dumps(values, sort_keys=True, default=_plain).encode())
     digest.update(dolfinx_mbd.__version__.encode())
     for key in ("mesh", "step"):
         if key in fields:

@@ -14,6 +14,7 @@ from dolfinx_mbd.io.models.flexible_parts import (
     FIELDS,
     facets,
     material,
+    materials,
     mesh_of,
     picked_interfaces,
     reduced_body,
@@ -46,7 +47,7 @@ def _elastic_model(reader: Reader, entry: Any, place: Place) -> Any:
         fields = sources(reader, entry, place, MODEL, ("mesh", "step", "rod"))
         values = None
         if "material" in entry:
-            values = _materials(reader, entry["material"], (*place, "material"))
+            values = materials(reader, entry["material"], (*place, "material"))
         prestress = fields.get("prestress")
         if isinstance(prestress, dict):
             prestress = reader.value(MODEL["prestress"], "", prestress, (*place, "prestress"))
@@ -59,22 +60,6 @@ def _elastic_model(reader: Reader, entry: Any, place: Place) -> Any:
             raise EntryError(place, str(error)) from None
         reader.loaded[key] = model
     return reader.loaded[key]
-
-
-def _materials(reader: Reader, entry: Any, place: Place) -> Any:
-    """Return a material, or materials by the name or the tag of a group of cells."""
-    if not isinstance(entry, dict) or not all(
-        isinstance(value, (dict, str)) and key != "type" for key, value in entry.items()
-    ):
-        return material(reader, entry, place)
-    from dolfinx_mbd.forms.materials import Material
-
-    if entry.keys() & vars(Material)["__dataclass_fields__"].keys():
-        return material(reader, entry, place)
-    return {
-        int(key) if str(key).isdigit() else key: material(reader, value, (*place, key))
-        for key, value in entry.items()
-    }
 
 
 def _interfaces(reader: Reader, entry: Any, place: Place) -> Any:
@@ -96,7 +81,7 @@ SPECIAL: Mapping[str, Callable[[Reader, Any, Place], Any]] = {
     "ElasticModel": _elastic_model,
     "Interfaces": _interfaces,
     "Material": material,
-    "Materials": _materials,
+    "Materials": materials,
 }
 """Conversions of entries to values of types that need a mesh or a file."""
 

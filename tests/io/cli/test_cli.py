@@ -241,7 +241,7 @@ BAD = {
         2,
         "20000 or 20kHz",
     ),
-    "unit": (["reduce", "rod.msh", "--material", "steel", "--unit", "furlong"], 2, "known are m,"),
+    "unit": (["reduce", "rod.msh", "--material", "steel", "--unit", "furlong"], 2, "(m, dm, cm,"),
     "reference": (
         ["reduce", "{}/rod.msh", "--material", "steel", "--reference", "fixed"],
         1,

@@ -59,6 +59,25 @@ def test_bodies_without_a_material(folder: Path) -> None:
     assert names == {"front": "Steel", "BACK": "ALU"}
 
 
+def test_materials_by_group(folder: Path) -> None:
+    """The deck completes the materials of a reduced body, of a mesh body and of the command."""
+    text = TEXT.replace("      interfaces", "      material: {front: bronze}\n      interfaces")
+    text = text.replace("degree: 1", "degree: 1, material: {front: bronze}")
+    jsonschema.validate(yaml.safe_load(text), schema())
+    bar, pad = read_model(written(folder, text)).system.bodies
+    bronze = mbd.forms.materials.MATERIALS["bronze"]
+    mass = VOLUME * (bronze.density + 2700)
+    assert bar.reduced.total_mass == pytest.approx(mass, rel=1e-12)  # type: ignore[union-attr]
+    assert [m.name for m in pad.model.material.values()] == ["bronze", "ALU"]  # type: ignore[union-attr]
+    words = ["--interface", "left", "--modes", "1", "-q", "-o", str(folder / "bar.npz")]
+    words += ["--unit", "mm-t-s", "--material", "front=bronze"]
+    assert main(["reduce", str(folder / "bar.inp"), *words]) == 0
+    assert mbd.ReducedBody.load(folder / "bar.npz").total_mass == pytest.approx(mass, rel=1e-12)
+    both = text.replace("{front: bronze}", "{2: steel, front: bronze}")
+    with pytest.raises(ModelFileError, match="line 5"):
+        read_model(written(folder, both.replace("2: steel", "99: steel")))
+
+
 def test_a_body_is_reduced_again_if_an_included_file_changes(folder: Path) -> None:
     path = written(folder, TEXT.split("  pad:")[0])
     masses = []
