@@ -21,9 +21,25 @@ from dolfinx_mbd.mechanism.expressions.functions import (
     TableMotion,
     VectorFormula,
 )
-from dolfinx_mbd.mechanism.expressions.unit_expressions import check_unit, number
+from dolfinx_mbd.mechanism.expressions.unit_expressions import (
+    check_expression,
+    check_unit,
+    number,
+    parse_unit,
+    unit_of,
+)
+from dolfinx_mbd.mechanism.joints import SLIDING, TURNING
 
 __all__ = ["EntryError", "Reader", "place_of"]
+
+VARIABLES = {
+    **{"t": "s", "length": "m", "angle": "rad"},
+    **dict.fromkeys(("x", "y", "z"), "m"),
+    **dict.fromkeys(("vx", "vy", "vz"), "m/s"),
+    **dict.fromkeys(("rx", "ry", "rz"), "rad"),
+    **dict.fromkeys(("wx", "wy", "wz"), "rad/s"),
+}
+"""Units of the variables of functions; those of a joint (`s`, `rate`) depend on the joint."""
 
 
 class EntryError(Exception):
@@ -72,7 +88,17 @@ class Reader:
         """Return a number in SI units; a parameter with a unit must fit the field."""
         if isinstance(value, str) and (name := value.strip()) in self.units:
             check_unit(name, self.units[name], units)
-        return number(value, self.parameters, units)
+        result = number(value, self.parameters, units)
+        if isinstance(value, str) and not unit_of(value):
+            self._check_dimension(value, units)
+        return result
+
+    def _check_dimension(self, text: str, units: str, variables: tuple[str, ...] = ()) -> None:
+        """Raise an error if the dimension of an expression is known and does not fit."""
+        names = {name: unit for name, unit in self.units.items() if name not in variables}
+        names |= {name: VARIABLES[name] for name in variables if name in VARIABLES}
+        known = {name: parse_unit(unit) for name, unit in names.items()}
+        check_expression(text, {n: entry[1] for n, entry in known.items() if entry}, units)
 
     def made(
         self, maker: Callable[..., Any], kind: str, entry: Any, place: Place, **values: Any
@@ -180,14 +206,18 @@ class Reader:
         try:
             return self.number(value, field.units)
         except InputError:
-            if not isinstance(value, str):
+            if not isinstance(value, str) or unit_of(value):
                 raise
-            return Formula(value, variables, self.parameters)
+            formula = Formula(value, variables, self.parameters)
+            self._check_dimension(value, field.units, variables)
+            return formula
 
     def motion(self, value: Any, place: Place) -> Any:
         """Return the motion of a driver: a speed, an expression of time, or a table."""
         if isinstance(value, str):
-            return ExpressionMotion(Formula(value, ("t",), self.parameters))
+            formula = Formula(value, ("t",), self.parameters)
+            self._check_dimension(value, self._units_of_motion(place), ("t",))
+            return ExpressionMotion(formula)
         if isinstance(value, dict) and "speed" in value:
             return self.made(constant_speed, "speed", value, place)
         if isinstance(value, dict) and "times" in value:
@@ -197,6 +227,19 @@ class Reader:
             "{times: [...], positions: [...]}",
             value=value,
         )
+
+    def _units_of_motion(self, place: Place) -> str:
+        """Return the units of the motion of a driver, according to its joint if that is known."""
+        entry: Any = self.document.data
+        for key in place[:-1]:
+            entry = entry[key]
+        joints = self.document.data.get("joints")
+        joint = joints.get(entry.get("joint")) if isinstance(joints, dict) else None
+        kind = joint.get("type") if isinstance(joint, dict) else None
+        along = entry.get("along")
+        if along is None and kind in {*TURNING, *SLIDING}:
+            along = "rotation" if kind in TURNING else "displacement"
+        return {"rotation": "rad", "displacement": "m"}.get(along, "rad|m")
 
     # ---- types ----------------------------------------------------------------------------------
     def _number(self, name: str, value: Any, field: Declared, place: Place) -> Any:

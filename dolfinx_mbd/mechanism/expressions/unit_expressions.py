@@ -23,11 +23,14 @@ from dolfinx_mbd.mechanism.expressions.jets import FUNCTIONS
 __all__ = [
     "UNITS",
     "Dimension",
+    "check_expression",
+    "check_unit",
     "compiled",
     "evaluate",
     "number",
     "parse_unit",
     "scope_of",
+    "unit_of",
     "value_of",
 ]
 
@@ -239,6 +242,86 @@ def check_unit(value: str, unit: str, expected: str) -> None:
     known = parse_unit(unit)
     if known is not None:
         _check_unit(value, unit, known[1], expected)
+
+
+def check_expression(text: str, names: Mapping[str, Dimension], expected: str) -> None:
+    """Raise an error if the dimension of an expression is known and does not fit the units.
+
+    A plain number may have any unit, so that the dimension of a product with one is not known.
+
+    Args:
+        text: An expression that `compiled` accepts.
+        names: Dimensions of the names that have one.
+        expected: Units that the value may have, separated by `|`; an empty text permits all.
+    """
+    known = dict(names)
+
+    def name_of(match: re.Match[str]) -> str:
+        if not match[2]:
+            return match[0]
+        known[name := f"_unit_{match[2].encode().hex()}"] = UNITS[match[2]][1]
+        return name
+
+    source = _SUFFIXED.sub(name_of, text.replace("^", "**")).strip()
+    try:
+        dimension = _dimension(ast.parse(source, mode="eval").body, known, text)
+    except RecursionError:  # thousands of parentheses or signs
+        return
+    if dimension is not None and any(dimension):
+        _check_unit(text, _name_of(dimension), dimension, expected)
+
+
+def _dimension(node: ast.AST, names: Mapping[str, Dimension], text: str) -> Dimension | None:
+    """Return the dimension of a part of an expression, or None if it is not known."""
+
+    def of(part: ast.AST) -> Dimension | None:
+        return _dimension(part, names, text)
+
+    if isinstance(node, ast.Name):
+        return Dimension() if node.id in _CONSTANTS else names.get(node.id)
+    if isinstance(node, ast.UnaryOp):
+        return of(node.operand)
+    if isinstance(node, ast.IfExp):
+        return _common([of(node.body), of(node.orelse)], text)
+    if isinstance(node, ast.Compare):
+        return Dimension()
+    if isinstance(node, ast.Call):
+        parts = [of(part) for part in node.args]
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name in ("abs", "min", "max"):
+            return _common(parts, text)
+        if name == "sqrt":
+            return None if parts[0] is None else Dimension().times(parts[0], 0.5)
+        return Dimension()
+    if isinstance(node, ast.BinOp):
+        left, right = of(node.left), of(node.right)
+        if isinstance(node.op, (ast.Add, ast.Sub)):
+            return _common([left, right], text)
+        if isinstance(node.op, ast.Pow):
+            is_number = isinstance(node.right, ast.Constant)
+            if left is not None and not any(left):
+                return left
+            return Dimension().times(left, node.right.value) if left and is_number else None
+        if left is None or right is None:
+            return None
+        return left.times(right, -1.0 if isinstance(node.op, ast.Div) else 1.0)
+    return None
+
+
+def _common(parts: list[Dimension | None], text: str) -> Dimension | None:
+    """Return the dimension of values that are added or compared; numbers without one fit all."""
+    known = [part for part in parts if part is not None and any(part)]
+    for part in known[1:]:
+        if not part.agrees(known[0]):
+            units = f"{_name_of(known[0])} and {_name_of(part)}"
+            raise InputError(f"{text!r}: values in {units} cannot be added or compared", value=text)
+    return known[0] if known else (None if None in parts else Dimension())
+
+
+def _name_of(dimension: Dimension) -> str:
+    """Return the unit of a dimension in base units, such as `m kg s^-2`."""
+    powers = zip(("m", "kg", "s", "K", "rad", "cycles"), dimension, strict=True)
+    return " ".join(name if power == 1 else f"{name}^{power:g}" for name, power in powers if power)
 
 
 def _check_unit(value: str, unit: str, dimension: Dimension, expected: str) -> None:

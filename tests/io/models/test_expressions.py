@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,12 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.io.models import ExpressionMotion, Formula, TableMotion
+from dolfinx_mbd.io.models import (
+    ExpressionMotion,
+    Formula,
+    ModelFileError,
+    TableMotion,
+    read_model,
+)
 from dolfinx_mbd.io.models.declarations import declared_fields
 from dolfinx_mbd.io.models.kinds import SECTIONS, VALUES
 from dolfinx_mbd.mechanism import differentiated
 from dolfinx_mbd.mechanism.expressions.jets import FUNCTIONS, Jet
-from dolfinx_mbd.mechanism.expressions.unit_expressions import number, parse_unit
+from dolfinx_mbd.mechanism.expressions.unit_expressions import (
+    check_expression,
+    number,
+    parse_unit,
+)
 
 VALUES_OF_TEXTS = {
     "5mm": 5e-3,
@@ -92,6 +103,74 @@ def test_units_must_fit(text: str, unit: str, fits: bool) -> None:
     else:
         with pytest.raises(InputError, match="expected a value in"):
             number(text, {}, unit)
+
+
+MASS, FORCE, LENGTH = (parse_unit(unit)[1] for unit in ("kg", "N", "mm"))  # type: ignore[index]
+TIME, STIFFNESS = (parse_unit(unit)[1] for unit in ("s", "N/m"))  # type: ignore[index]
+NAMES = {"m": MASS, "F": FORCE, "x": LENGTH, "t": TIME, "k": STIFFNESS}
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "fits"),
+    [
+        *(("F*sin(20*t)", "N", True), ("m*sin(20*t)", "N", False), ("sin(t)", "N", True)),
+        *(("F - k*x", "N", True), ("F - k*x^2", "N", False), ("F + m", "", False)),
+        *(("9.81*m", "N", True), ("q*m", "N", True), ("-m", "N", False), ("5mm", "N", False)),
+        *(("F*(1 - exp(-t/10ms))", "N", True), ("F*t", "N", False), ("F*t/1s", "N", True)),
+        *(("F if t < 10ms else 0", "N", True), ("max(0, m)", "N", False), ("m*pi", "N", False)),
+        *(("sqrt(k*m)/k", "s", True), ("sqrt(k/m)*t", "rad", True), ("x*t", "rad|m", False)),
+        *(("2 if t > 1s else 3mm", "kg", False), ("-" * 1900 + "m", "N", True), ("m", "", True)),
+    ],
+)
+def test_dimensions_of_expressions(text: str, unit: str, fits: bool) -> None:
+    """Plain numbers, and names without a unit, may have any unit."""
+    if fits:
+        check_expression(text, NAMES, unit)
+    else:
+        with pytest.raises(InputError, match="expected a value in|cannot be added"):
+            check_expression(text, NAMES, unit)
+
+
+PENDULUM = """\
+model: 1
+parameters: {F: 5 N, G: 2 N m, r: 70mm, w: 20 rad/s, t: 3 kg}
+bodies:
+  ground: {frames: {hinge: [0, 0, 0]}}
+  bob: {type: box, size: [r, r, r], mass: 2kg, frames: {hinge: [-r/2, 0, 0]}}
+joints:
+  hinge: {type: revolute, first: ground.hinge, second: bob.hinge}
+drivers:
+  drive: {joint: hinge, motion: w*t}
+loads:
+  push: {type: force, frame: bob.hinge, value: [0, 0, F*sin(20*t)]}
+  brake: {type: joint_load, joint: hinge, motion: rotation, value: -G*rate/w}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "entry"),
+    [
+        ("F: 5 N", "F: 5 kg", "loads.push.value: 'F*sin(20*t)': expected a value in N, not in kg"),
+        ("F*sin(20*t)", "5mm", "loads.push.value: '5mm': expected a value in N, not in mm"),
+        ("-G*rate/w", "5mm", "loads.brake.value: '5mm': expected a value in N or N m"),
+        ("-G*rate/w", "-r", "loads.brake.value: '-r': expected a value in N or N m, not in m"),
+        ("motion: w*t", "motion: r*w*t", "'r*w*t': expected a value in rad, not in m rad"),
+        ("-r/2,", "r*r,", "'r*r': expected a value in m, not in m^2"),
+    ],
+)
+def test_wrong_units_in_functions(tmp_path: Path, old: str, new: str, entry: str) -> None:
+    """The variable t is a time although there is a parameter t."""
+    path = tmp_path / "pendulum.yaml"
+    path.write_text(PENDULUM)
+    assert len(read_model(path).system.loads) == 2
+    path.write_text(PENDULUM.replace(old, new))
+    with pytest.raises(ModelFileError) as raised:
+        read_model(path)
+    assert entry in str(raised.value)
+    if old == "F: 5 N":
+        with pytest.raises(ModelFileError):
+            path.write_text(PENDULUM)
+            read_model(path, {"F": "3kg"})
 
 
 def test_declared_units_are_known() -> None:
