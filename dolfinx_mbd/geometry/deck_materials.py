@@ -186,7 +186,7 @@ class AbaqusMaterials:
         others = tuple(f"*{key}" for key in blocks if key in _LEFT_OUT)
         remarks: tuple[str, ...] = ()
         if others:
-            remarks = (f"{', '.join(others)} are left out",)
+            remarks = (f"left out: {', '.join(others)}",)
         try:
             constants = _elastic(blocks)
             density = _constants(blocks, "DENSITY", 1)
@@ -304,7 +304,7 @@ def _ansys_material(
     """Return a material from its tables of values over the temperature and its TB commands."""
     name = f"MAT {number}"
     others = [f"TB,{model}" for model in models if not model.startswith("line")]
-    remarks: tuple[str, ...] = (f"{', '.join(others)} are left out",) if others else ()
+    remarks: tuple[str, ...] = (f"left out: {', '.join(others)}",) if others else ()
     values = {label: next(iter(column.values())) for label, column in table.items() if column}
     error = ""
     unread = [model for model in models if model.startswith("line")]
@@ -320,7 +320,7 @@ def _ansys_material(
     elif elastic:
         error = f"it is not linear elastic (TB,{elastic[0]})"
     elif variable:
-        error = f"{', '.join(variable)} depend on the temperature"
+        error = f"it depends on the temperature ({', '.join(variable)})"
     elif "EX" not in values or ratio is None:
         missing = "Young's modulus (EX)" if "EX" not in values else "Poisson's ratio (PRXY, NUXY)"
         error = f"it has no {missing}"

@@ -165,7 +165,9 @@ def test_a_unit_of_length_is_not_enough(read: Any) -> None:
         mbd.ElasticModel(mesh)
     assert mbd.ElasticModel(mesh, mbd.STEEL).material is mbd.STEEL
     for unit in ("mm-stone-s", "N-mm-s", "furlong"):
-        with pytest.raises(InputError, match="LENGTH-MASS-TIME, such as 'mm-t-s', with a mass of kg"):
+        with pytest.raises(
+            InputError, match="LENGTH-MASS-TIME, such as 'mm-t-s', with a mass of kg"
+        ):
             read(abaqus(STEEL), unit=unit)
     for unit in ("mm-t", "MM-T-S", "mm_t_s", "mm t s"):
         with pytest.raises(InputError, match=r"LENGTH-MASS-TIME.*did you mean 'mm-t-s'\?"):
@@ -182,7 +184,9 @@ def test_materials_of_the_deck_complete_others(read: Any) -> None:
         assert mbd.reduce(model, interfaces=["left"], num_modes=0).body.total_mass == pytest.approx(
             VOLUME * (8800 + 2700), rel=1e-9
         )
-    with pytest.raises(FileError, match="'ALU' of the cells 'BACK' cannot be converted.*--unit mm"):
+    with pytest.raises(
+        FileError, match=r"'ALU' of the cells 'BACK' cannot be converted.*--unit mm"
+    ):
         mbd.ElasticModel(read(abaqus(STEEL, ALUMINIUM), unit="mm"), {"front": bronze})
     with pytest.raises(InputError, match="unknown region 'frontt'"):
         mbd.ElasticModel(mesh, {"frontt": bronze})
@@ -227,8 +231,8 @@ def test_materials_that_cannot_be_used(read: Any, change: tuple[str, str]) -> No
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("*Plastic\n250., 0.\n300., 0.1\n", r"'Steel'.*\*PLASTIC are left out"),
-        ("*Damping, alpha=1.\n", r"\*DAMPING are left out"),
+        ("*Plastic\n250., 0.\n300., 0.1\n", r"'Steel'.*: left out: \*PLASTIC"),
+        ("*Damping, alpha=1.\n", r"left out: \*DAMPING"),
         ("*Expansion\n1e-5, 20.\n2e-5, 400.\n", "expansion is left out, because .*temperature"),
     ],
 )
@@ -426,12 +430,12 @@ def test_ansys(read: Any, compact: bool) -> None:
     [
         ("MPDATA,R5.0, 1,DENS", "MPDATA,R5.0, 1,KXX ", "MAT 1.*has no density"),
         ("MPDATA,R5.0, 1,NUXY", "MPDATA,R5.0, 1,KXX ", "has no Poisson"),
-        ("210000.000    ,", "210000.,190000.,", "EX depend on the temperature"),
+        ("210000.000    ,", "210000.,190000.,", "it depends on the temperature \\(EX\\)"),
         ("MPTEMP", "MPDATA,R5.0, 1,EY  ,       1, 1, 9000.\nMPTEMP", "is orthotropic"),
         ("MPTEMP", "MPDATA,R5.0, 1,GXY ,       1, 1, 9000.\nMPTEMP", "not isotropic"),
         ("MPTEMP", "TB,HYPER,1,1,2,MOONEY\nMPTEMP", "not linear elastic .TB,HYPER"),
         ("MPTEMP", "MP,EX,1,young\nMPTEMP", "it is not read"),
-        ("MPTEMP", "MP,EX,1,210000,-3.5\nMPTEMP", "EX depend on the temperature"),
+        ("MPTEMP", "MP,EX,1,210000,-3.5\nMPTEMP", "it depends on the temperature \\(EX\\)"),
     ],
 )
 def test_ansys_materials_that_cannot_be_used(read: Any, old: str, new: str, message: str) -> None:
@@ -442,7 +446,7 @@ def test_ansys_materials_that_cannot_be_used(read: Any, old: str, new: str, mess
 
 def test_plasticity_in_ansys_is_left_out(read: Any) -> None:
     mesh = read(ansys(MPDATA + "TB,BISO,1,1,2\n"), "part.cdb")
-    with pytest.warns(FileWarning, match="TB,BISO are left out"):
+    with pytest.warns(FileWarning, match="left out: TB,BISO"):
         mbd.ElasticModel(mesh)
 
 

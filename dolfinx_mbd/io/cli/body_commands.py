@@ -15,7 +15,7 @@ from dolfinx_mbd.body import ReducedBody, compare
 from dolfinx_mbd.body.summary import warn_of_units
 from dolfinx_mbd.checks import integer, number
 from dolfinx_mbd.errors import FileError, InputError
-from dolfinx_mbd.forms import STEEL
+from dolfinx_mbd.forms import STEEL, Material
 from dolfinx_mbd.io.cli.option_values import (
     add_force,
     add_unit,
@@ -98,12 +98,28 @@ def _describe_mesh(file: str, unit: str) -> None:
         print(f"{name:<18} {'cells' if cells else 'facets':<6} {tag:4d}  {comm.allreduce(owned)}")
     for name in tagged.materials:
         try:
-            print(f"material of {name}: {tagged.materials[name]}")
+            print(f"material of {name}: {_constants(tagged.materials[name])}")
         except FileError as error:
             print(error)
     if topology.dim == 3:  # the mass of a plane mesh depends on its thickness
         mass = volume_integral(mesh, fem.Constant(mesh, np.float64(STEEL.density)))
         warn_of_units(mass, body_size(mesh), "would, in steel, weigh")
+
+
+def _constants(material: Any) -> str:
+    """Return the name and the constants of a material of a file, with units."""
+    values = {"E": (material.young, " GPa", 1e-9), "ν": (material.poisson, "", 1.0)}
+    values["G"] = getattr(material, "shear", None), " GPa", 1e-9
+    if isinstance(material, Material):
+        del values["G"]
+    values["ρ"] = material.density, " kg/m³", 1.0
+    values["α"] = material.thermal_expansion, "/K", 1.0
+    texts = [material.name] if material.name else []
+    for symbol, (value, unit, factor) in values.items():
+        if value is not None:
+            numbers = ", ".join(f"{factor * x:.6g}" for x in np.atleast_1d(value))
+            texts.append(f"{symbol} = {numbers}{unit}")
+    return "; ".join(texts)
 
 
 def _faces(options: argparse.Namespace) -> int:

@@ -244,7 +244,9 @@ def picked_interfaces(reader: Reader, entries: Any, place: Place) -> dict[str, t
     if isinstance(entries, list) and all(isinstance(name, str) for name in entries):
         entries = dict.fromkeys(entries)
     if not isinstance(entries, dict):
-        raise EntryError(place, "expected a list of names, or interfaces by name")
+        text = "expected a list of names, or interfaces by name, such as"
+        text += f" {{big: {{}}, small: {{kind: averaged}}}}; got {entries!r}"
+        raise EntryError(place, text)
     result = {}
     for name, entry in entries.items():
         at = (*place, name)

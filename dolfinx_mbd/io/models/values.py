@@ -22,6 +22,7 @@ from dolfinx_mbd.mechanism.expressions.functions import (
     VectorFormula,
 )
 from dolfinx_mbd.mechanism.expressions.unit_expressions import (
+    Dimension,
     check_expression,
     check_unit,
     number,
@@ -95,10 +96,13 @@ class Reader:
 
     def _check_dimension(self, text: str, units: str, variables: tuple[str, ...] = ()) -> None:
         """Raise an error if the dimension of an expression is known and does not fit."""
-        names = {name: unit for name, unit in self.units.items() if name not in variables}
-        names |= {name: VARIABLES[name] for name in variables if name in VARIABLES}
-        known = {name: parse_unit(unit) for name, unit in names.items()}
-        check_expression(text, {n: entry[1] for n, entry in known.items() if entry}, units)
+        units_of_parameters = {n: u for n, u in self.units.items() if n not in variables}
+        check_expression(
+            text,
+            _dimensions(units_of_parameters),
+            units,
+            _dimensions({name: VARIABLES[name] for name in variables if name in VARIABLES}),
+        )
 
     def made(
         self, maker: Callable[..., Any], kind: str, entry: Any, place: Place, **values: Any
@@ -348,6 +352,11 @@ class Reader:
     def path(self, text: str, place: Place) -> Path:
         """Return the path of a file relative to the file that names it."""
         return self.document.folder_of(place) / text
+
+
+def _dimensions(units: Mapping[str, str]) -> dict[str, Dimension]:
+    """Return the dimensions of units by name."""
+    return {name: known[1] for name, unit in units.items() if (known := parse_unit(unit))}
 
 
 _NOT_OF_TYPE = object()  # result of a converter for values that are not of its type

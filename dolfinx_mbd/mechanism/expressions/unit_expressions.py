@@ -244,17 +244,24 @@ def check_unit(value: str, unit: str, expected: str) -> None:
         _check_unit(value, unit, known[1], expected)
 
 
-def check_expression(text: str, names: Mapping[str, Dimension], expected: str) -> None:
+def check_expression(
+    text: str,
+    parameters: Mapping[str, Dimension],
+    expected: str,
+    variables: Mapping[str, Dimension] | None = None,
+) -> None:
     """Raise an error if the dimension of an expression is known and does not fit the units.
 
-    A plain number may have any unit, so that the dimension of a product with one is not known.
+    A plain number may have any unit, so that the dimension of a product with one is not known. An
+    expression without parameters or numbers that have a unit, such as ``t``, is not checked.
 
     Args:
         text: An expression that `compiled` accepts.
-        names: Dimensions of the names that have one.
+        parameters: Dimensions of the parameters that have a unit.
         expected: Units that the value may have, separated by `|`; an empty text permits all.
+        variables: Dimensions of variables.
     """
-    known = dict(names)
+    known = dict(parameters)
 
     def name_of(match: re.Match[str]) -> str:
         if not match[2]:
@@ -264,7 +271,10 @@ def check_expression(text: str, names: Mapping[str, Dimension], expected: str) -
 
     source = _SUFFIXED.sub(name_of, text.replace("^", "**")).strip()
     try:
-        dimension = _dimension(ast.parse(source, mode="eval").body, known, text)
+        tree = ast.parse(source, mode="eval")
+        if not any(isinstance(node, ast.Name) and node.id in known for node in ast.walk(tree)):
+            return
+        dimension = _dimension(tree.body, {**known, **(variables or {})}, text)
     except RecursionError:  # thousands of parentheses or signs
         return
     if dimension is not None and any(dimension):
@@ -298,10 +308,11 @@ def _dimension(node: ast.AST, names: Mapping[str, Dimension], text: str) -> Dime
         if isinstance(node.op, (ast.Add, ast.Sub)):
             return _common([left, right], text)
         if isinstance(node.op, ast.Pow):
-            is_number = isinstance(node.right, ast.Constant)
             if left is not None and not any(left):
                 return left
-            return Dimension().times(left, node.right.value) if left and is_number else None
+            if left is None or not isinstance(node.right, ast.Constant):
+                return None
+            return Dimension().times(left, float(node.right.value))  # type: ignore[arg-type]
         if left is None or right is None:
             return None
         return left.times(right, -1.0 if isinstance(node.op, ast.Div) else 1.0)

@@ -110,6 +110,11 @@ def test_warnings_are_repeated_with_a_cached_body(
     [
         ("unit: mm-t-s", "unit: mm", "line 5: bodies.bar.reduced.*gives only the length"),
         ("mesh: bar.inp", "mesh: bare.inp", "'material' is missing, and '.*bare.inp' has no mat"),
+        (
+            "left, right",
+            "left, right: averaged",
+            r"by name, such as \{big: \{\}, small: \{kind: av",
+        ),
         ("mesh: bar.inp", "rod: {}", "line 5: .*the field 'material' is missing"),
     ],
 )
@@ -126,7 +131,7 @@ def test_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert mbd.ReducedBody.load(body).total_mass == pytest.approx(MASS, rel=1e-12)
     assert main(["info", deck, "--unit", "mm-t-s"]) == 0
     text = capsys.readouterr().out
-    assert "material of front: Material(young=210000000000.0, poisson=0.3" in text
+    assert "material of front: Steel; E = 210 GPa; ν = 0.3; ρ = 7850 kg/m³; α = 1.2e-05/K\n" in text
     assert main(["info", deck, "--unit", "mm"]) == 0
     assert "gives only the length" in capsys.readouterr().out
     (folder / "bare.inp").write_text(abaqus(""))

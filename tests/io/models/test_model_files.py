@@ -521,6 +521,6 @@ def test_files_of_the_page(tmp_path: Path) -> None:
     validator = jsonschema.Draft202012Validator(schema())
     for text in texts:
         assert [e.message for e in validator.iter_errors(yaml.safe_load(text))] == []
-    assert len(texts) == 5
+    assert len(texts) == 6
     path = written(tmp_path, texts[0].replace("t_end: 0.1", "t_end: 0.01"))
     assert main(["run", str(path), "--out", str(tmp_path / "out"), "-q"]) == 0
