@@ -122,7 +122,7 @@ assert run.joint("bowl").violation.max() < 1e-10
         (
             (
                 "mechanism/joints.py",
-                'JOINT_KINDS: dict[str, tuple[int, ...]] = {\n',
+                "JOINT_KINDS: dict[str, tuple[int, ...]] = {\n",
                 'JOINT_KINDS: dict[str, tuple[int, ...]] = {\n    "parallel": (3, 4),\n',
             ),
         ),

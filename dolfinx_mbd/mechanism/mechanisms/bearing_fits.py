@@ -15,6 +15,7 @@ import numpy as np
 from dolfinx_mbd.body import Interface, ReducedBody
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.joints import JointClearance
+from dolfinx_mbd.mechanism.mechanisms.crank_parts import rod_ends
 from dolfinx_mbd.mechanism.mechanisms.engine_block import EngineBlock
 from dolfinx_mbd.mechanism.mechanisms.engine_crank import EngineCrank
 from dolfinx_mbd.mechanism.mechanisms.engine_design import EngineDesign
@@ -42,7 +43,7 @@ def check_fits(
         if shaft is not None:
             pin = shaft.body.interface(shaft.pins[k * len(shaft.pins) // len(rods)])
             away = abs(float(design.positions[k] - pin.point[2]))
-        big, small = (rod.interface(end) for end in ends)
+        big, small = rod_ends(rod, ends)
         _check(f"big end of cylinder {k + 1}", bearings["big_end"][k], pin, big, away)
         _check(f"small end of cylinder {k + 1}", bearings["small_end"][k], None, small)
     _check_overlap(design, bearings["big_end"])

@@ -92,10 +92,16 @@ def rod_length(rod: ReducedBody, ends: tuple[str, str] = ENDS) -> float:
         InputError: The rod is not a reduced body or does not have two such interfaces.
     """
     instance("rod", rod, ReducedBody, "reduce(...).body or ReducedBody.load(path)")
+    big, small = rod_ends(rod, ends)
+    return float(np.linalg.norm(small.point - big.point))
+
+
+def rod_ends(rod: ReducedBody, ends: tuple[str, str]) -> tuple[Interface, Interface]:
+    """Return the interfaces of a rod at the crank and at the piston."""
     if len(names("ends", ends)) != 2:
         reject("ends", ends, "the names of two interfaces")
     big, small = (rod.interface(end) for end in ends)
-    return float(np.linalg.norm(small.point - big.point))
+    return big, small
 
 
 def create_crank(
