@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
 from dolfinx_mbd.errors import MeshError
@@ -205,7 +206,7 @@ class _Deck:
         is_number = name.rpartition(".")[2].isdecimal()
         if is_number or "." in name or any((keyword, name) in s.sets for s in self.scopes):
             return
-        self.remarks.append(f"{user} names the unknown set '{word}'")
+        self.remarks.append(f"{user} names the unknown set '{word}', which is left out")
 
     def add_nodes(self, options: dict[str, str], data: list[str]) -> None:
         """Check a block of nodes, and add it to its set."""
@@ -247,17 +248,19 @@ class _Deck:
         if not self.elements:
             what = "elements (*ELEMENT)" if self.nodes else "nodes and elements (*NODE, *ELEMENT)"
             raise MeshError(f"it has no {what}; it is empty, incomplete or of another program")
+        hint = "".join(f"; {text}" for text in self.left_out.unknown())
         if missing := self.corners - self.nodes:
-            raise MeshError(f"elements have the node {min(missing)}, which does not exist")
+            raise MeshError(f"elements have the node {min(missing)}, which does not exist{hint}")
         for scope in self.closed.values():
             for (kind, name), parts in scope.sets.items():
-                known, what = self.nodes, "node"
-                if kind == "ELSET":
-                    known, what = self.elements, "element"
-                for numbers in parts.values():
-                    if missing := set(numbers) - known:
-                        text = f"the set '{scope.names[kind, name]}' has the {what} {min(missing)}"
-                        raise MeshError(f"{text}, which does not exist; correct the set")
+                known = self.elements if kind == "ELSET" else self.nodes
+                if "@" in name or not (missing := {*chain(*parts.values())} - known):
+                    continue
+                text = f"the set '{scope.names[kind, name]}' has the "
+                if kind == "NSET":
+                    text += f"node {min(missing)}, which does not exist; correct the set"
+                    raise MeshError(f"{text}{hint}")
+                self.remarks.append(f"{text}element {min(missing)}, which does not exist")
 
     def unassigned(self) -> DeckMaterial | None:
         """Return a material with the reason why the sections give the cells none."""
@@ -279,8 +282,11 @@ class _Deck:
             elements = f"{name}@{label or 'all'}"
             self._check_name("ELSET", row[0], f"the surface '{name}'")
             self.of_surfaces.add(row[0].upper())
+            members = self._members("ELSET", row[0], "")
+            if not members:
+                continue
             self.behind |= {elements.upper(), row[0].upper()} & {*self.internal, elements.upper()}
-            for place, numbers in self._members("ELSET", row[0], "").items():
+            for place, numbers in members.items():
                 self.scopes[-1].add("ELSET", elements, numbers, place)
             if (elements, label) not in self.surfaces.setdefault(name, []):
                 self.surfaces[name].append((elements, label))
@@ -301,6 +307,8 @@ def plain_deck(text: str) -> PlainDeck:
     for keyword, line, data in _blocks(text):
         try:
             _add_block(deck, keyword, line, data, in_step=in_step)
+        except MeshError:
+            raise
         except (ValueError, IndexError) as error:
             raise MeshError(f"'{line.strip()}' has data that are not read: {error}") from None
         in_step = keyword == "STEP" or (in_step and keyword != "END STEP")

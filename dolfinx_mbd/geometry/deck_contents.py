@@ -7,7 +7,14 @@ import re
 from collections import Counter
 from collections.abc import Collection
 
-__all__ = ["LeftOut", "abaqus_element", "ansys_element", "nastran_card", "similar_card"]
+__all__ = [
+    "LeftOut",
+    "abaqus_element",
+    "ansys_element",
+    "nastran_card",
+    "similar_card",
+    "similar_command",
+]
 
 _SHOWN = 5  # unknown lines in a remark
 
@@ -116,6 +123,13 @@ _ANSYS = {
 """Kinds by the numbers of types of elements of Ansys."""
 
 
+_ANSYS_READ = ("MPDATA", "NBLOCK", "EBLOCK", "CMBLOCK", "ETBLOCK")
+_ANSYS_COMMANDS = {
+    *(*_ANSYS_READ, "MPTEMP", "RLBLOCK", "SECBLOCK", "DBLOCK", "FBLOCK", "SFEBLOCK", "BFBLOCK"),
+    *("SFBLOCK", "BFEBLOCK", "ESBLOCK", "TBDATA", "MPDELE", "BLOCK", "CEBLOCK", "CPBLOCK"),
+}
+
+
 def abaqus_element(kind: str) -> str | None:
     """Return the kind of elements of a type of Abaqus, or None if they only name facets."""
     if _ABAQUS_FACETS.match(kind):
@@ -132,6 +146,11 @@ def ansys_element(number: int) -> str | None:
 def nastran_card(name: str) -> str | None:
     """Return the kind of what a card of Nastran adds that is left out, or None."""
     return _NASTRAN.get(name)
+
+
+def similar_command(name: str) -> str:
+    """Return the command of Ansys that is read and resembles an unknown name, or ""."""
+    return "" if name in _ANSYS_COMMANDS else _similar(name, _ANSYS_READ)
 
 
 def similar_card(name: str) -> str:
@@ -191,8 +210,12 @@ class LeftOut:
                 f"the body has only the solids; left out are {', '.join(kinds)}. Add what the "
                 "motion needs to the model, for example a rigid body fixed to an interface"
             )
-        if self._unknown:
-            more = len(self._unknown) - _SHOWN
-            lines = ", ".join(self._unknown[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-            result.append(f"unknown and ignored with their data: {lines}; check the spelling")
-        return result
+        return result + self.unknown()
+
+    def unknown(self) -> list[str]:
+        """Return a text on unknown lines, if there are any."""
+        if not self._unknown:
+            return []
+        more = len(self._unknown) - _SHOWN
+        lines = ", ".join(self._unknown[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+        return [f"unknown and ignored with their data: {lines}; check the spelling"]

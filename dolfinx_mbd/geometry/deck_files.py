@@ -298,7 +298,7 @@ def _groups_of_cells(
             result[name] = rows
         elif equal:
             notes.equal[name] = equal[0]
-        elif name not in low and not (several and len(rows) == len(owner)):
+        elif name not in low:
             names = ", ".join(f"'{other}'" for other in others)
             reason = f"overlaps {names}" if names else "has several materials"
             notes.remarks.append(f"the set of cells '{name}' {reason} and is not a group")
@@ -387,6 +387,7 @@ def _facets_of_sets(
 def _empty_sets(mesh: Any, surfaces: Surfaces, others: set[str], nodes: Integers) -> list[str]:
     """Return texts on sets of nodes and surfaces that have no facet on the surface of the part."""
     used = np.unique(nodes)
+    used = used[used < len(mesh.points)]
     known = {name.upper() for name in others}
     reasons = []
     for name, numbers in mesh.point_sets.items():
@@ -394,18 +395,17 @@ def _empty_sets(mesh: Any, surfaces: Surfaces, others: set[str], nodes: Integers
         if name.upper() in known or len(inside) == len(used) or not len(numbers):
             continue
         count = f"{len(numbers)} node{'s' if len(numbers) > 1 else ''}"
-        reasons.append(
-            f"'{name}' ({count}, {'no whole facet' if len(inside) else 'not of solids'})"
-        )
+        reason = "no whole facet" if len(inside) else "not of solids"
+        reasons.append(f"'{name}' ({count}, {reason})")
     for name, faces in surfaces.items():
         if name.upper() not in known and faces:
             rows = any(len(r) for r in _rows_of_faces(mesh, faces))
             labels = ", ".join(label for _, label in faces)
             text = "all faces are inside the part" if rows else f"no element has the face {labels}"
             reasons.append(f"'{name}' ({text})")
-    return [f"no groups, as they have no facets on the surface: {', '.join(reasons)}"] * bool(
-        reasons
-    )
+    if not reasons:
+        return []
+    return [f"no groups, as they have no facets on the surface: {', '.join(reasons)}"]
 
 
 def _almost_whole(mesh: Any, members: Mapping[str, set[int]], corners: Integers) -> list[str]:
@@ -414,11 +414,9 @@ def _almost_whole(mesh: Any, members: Mapping[str, set[int]], corners: Integers)
     for name in set(members) & set(mesh.point_sets) if corners.shape[1] == 4 else ():
         inside = np.isin(corners, np.asarray(mesh.point_sets[name]))
         count = int((inside.sum(axis=1) == 3).sum())
-        if 0 < count <= len(members[name]):
+        if 0 < 3 * count <= len(members[name]):
             text = f"{count} facet{'s have' if count > 1 else ' has'} three of four corners in"
-            remarks.append(
-                f"{text} '{name}' and is left out; add the missing nodes if it is not meant"
-            )
+            remarks.append(f"{text} '{name}': add the fourth if the set is meant to contain it")
     return sorted(remarks)
 
 

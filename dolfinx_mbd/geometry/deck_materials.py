@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dolfinx_mbd.geometry.deck_contents import LeftOut, ansys_element
+from dolfinx_mbd.geometry.deck_contents import LeftOut, ansys_element, similar_command
 
 __all__ = [
     "MATERIAL_OPTIONS",
@@ -401,12 +401,14 @@ def without_other_elements(text: str) -> tuple[str, LeftOut]:
     removed: set[int] = set()
     for _, kind, _, rows in _ansys_elements(lines):
         name = ansys_element(types.get(kind, 0))
-        left_out.add(name, f"type {types.get(kind, 0)}")
+        left_out.add(name, f"of type {types.get(kind, 0)}")
         if name and name not in _ANSYS_FACETS:
             removed.update(rows)
     for line in lines:
         word = line.partition(",")[0].strip().upper()
         left_out.add(_ANSYS_COMMANDS.get(word), word)
+        if word.isalpha() and (other := similar_command(word)):
+            left_out.add_unknown(line, other)
     kept = (line for k, line in enumerate(lines) if k not in removed)
     return "\n".join([*kept, ""]), left_out
 
@@ -414,7 +416,7 @@ def without_other_elements(text: str) -> tuple[str, LeftOut]:
 _ANSYS_FACETS = ("shells and membranes",)
 _ANSYS_COMMANDS = {
     **dict.fromkeys(("CE", "CP", "CERIG", "RBE3"), "rigid elements and constraints"),
-    **dict.fromkeys(("F", "SFE", "SFEBLOCK", "ACEL", "OMEGA"), "loads"),
+    **dict.fromkeys(("F", "FBLOCK", "SFE", "SFEBLOCK"), "loads"),
     "D": "boundary conditions",
 }
 

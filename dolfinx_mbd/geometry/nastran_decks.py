@@ -73,6 +73,8 @@ def read_bulk_data(path: Path) -> Any:
             model.read_bdf(str(copy), punch=is_bulk, xref=False, encoding="latin-1")
     except (Exception, SystemExit) as error:
         reason = " ".join(str(error).split())[-300:]
+        if match := re.search(r"self\.(\w+) IDs are not unique=\[([^]]*)\]", str(error)):
+            reason = f"several {match[1]} have the number {match[2]}; keep one of each"
         raise MeshError(f"pyNastran cannot read it: {reason}") from error
     return model
 
