@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from dolfinx_mbd.errors import MeshError
 from dolfinx_mbd.geometry.deck_contents import LeftOut, abaqus_element
@@ -52,8 +52,9 @@ _SOLID = re.compile(r"C3D(\d+)[A-Z]*")
 _SIZES = (4, 5, 6, 8, 10, 13, 15, 20)  # numbers of nodes of solids
 
 
-class PlainDeck(NamedTuple):
-    """A deck with sets of numbers.
+@dataclass
+class PlainDeck:
+    """A deck with sets of numbers, and what it contains besides the mesh.
 
     Attributes:
         text: The deck.
@@ -67,14 +68,14 @@ class PlainDeck(NamedTuple):
         remarks: Texts on contents that are left out, for warnings.
     """
 
-    text: str
-    surfaces: Surfaces
-    internal: set[str]
-    sections: dict[str, DeckMaterial]
-    behind: set[str]
-    hidden: set[str]
-    unassigned: DeckMaterial | None
-    remarks: list[str]
+    text: str = ""
+    surfaces: Surfaces = field(default_factory=dict)
+    internal: set[str] = field(default_factory=set)
+    sections: dict[str, DeckMaterial] = field(default_factory=dict)
+    behind: set[str] = field(default_factory=set)
+    hidden: set[str] = field(default_factory=set)
+    unassigned: DeckMaterial | None = None
+    remarks: list[str] = field(default_factory=list)
 
 
 @dataclass

@@ -132,30 +132,7 @@ def add_deck(model: Any, path: Path) -> Notes:
         MeshError: The file cannot be read, or has cells that are not supported.
         ImportError: The package meshlane or pyNastran is missing.
     """
-    surfaces: Surfaces = {}
-    internal: set[str] = set()
-    sections: dict[str, DeckMaterial] = {}
-    deck: PlainDeck | None = None
-    remarks: list[str] = []
-    if path.suffix in nastran_decks.SUFFIXES:
-        mesh: Any = nastran_decks.read_nastran(path)
-        sections = mesh.sections
-    elif path.suffix == ".unv":
-        mesh = read_universal_mesh(path)
-    else:
-        if path.suffix == ".inp":
-            deck = plain_deck(path.read_text(encoding="latin-1"))
-            path.write_text(deck.text, encoding="latin-1")
-            surfaces, internal, sections = deck.surfaces, deck.internal, deck.sections
-        elif path.suffix == ".cdb":
-            text, left_out = without_other_elements(path.read_text(encoding="latin-1"))
-            text, numbers = with_material_sets(text)
-            remarks = left_out.remarks()
-            path.write_text(text, encoding="latin-1")
-            materials = ansys_materials(text)
-            sections = {name: materials[k] for name, k in numbers.items() if k in materials}
-            internal = {name.upper() for name in numbers}
-        mesh = _read(path)
+    mesh, deck = _mesh_and_contents(path)
     dim = max((b.dim for b in mesh.cells if hasattr(b, "dim")), default=0)
     names = sorted({b.type for b in mesh.cells if getattr(b, "dim", 0) == max(dim, 2)})
     if len(names) != 1 or names[0] not in _TYPES:
@@ -175,20 +152,18 @@ def add_deck(model: Any, path: Path) -> Notes:
     elif cell_type == "hexahedron20":
         points, nodes = _with_inner_nodes(points, nodes)
     sizes = np.cumsum([0, *(len(mesh.cells[k].data) for k in blocks)])
-    notes = Notes([*remarks, *getattr(mesh, "remarks", ())], unit=getattr(mesh, "unit", None))
-    notes.remarks += deck.remarks if deck else []
+    notes = Notes([*deck.remarks], unit=getattr(mesh, "unit", None))
     members = _members(mesh.cell_sets, blocks, sizes)
-    used_materials, material_of = _materials_of_cells(members, sections, int(sizes[-1]))
-    sets = {name: rows for name, rows in members.items() if name.upper() not in internal}
-    low = {name for name in sets if deck and name.upper() in deck.behind}
+    used_materials, material_of = _materials_of_cells(members, deck.sections, int(sizes[-1]))
+    sets = {name: rows for name, rows in members.items() if name.upper() not in deck.internal}
+    low = {name for name in sets if name.upper() in deck.behind}
     groups = _groups_of_cells(sets, low, material_of, used_materials, notes)
-    if deck and deck.unassigned and not used_materials:
+    if deck.unassigned and not used_materials:
         notes.materials = dict.fromkeys(groups, deck.unassigned)
     for name, rows in groups.items():
         if material_of[rows[0]] >= 0:
             notes.materials[name] = used_materials[material_of[rows[0]]]
-    hidden = deck.hidden if deck else set()
-    facets, facet_groups = _groups_of_facets(mesh, surfaces, hidden, cells, nodes, notes)
+    facets, facet_groups = _groups_of_facets(mesh, deck, cells, nodes, notes)
     used = np.unique(nodes)
     model.addDiscreteEntity(cells.dim, 1)
     model.mesh.addNodes(cells.dim, 1, used + 1, points[used].ravel())
@@ -199,6 +174,30 @@ def add_deck(model: Any, path: Path) -> Notes:
     named = {*groups, *facet_groups}
     notes.equal = {k: v for k, v in notes.equal.items() if k not in named}
     return notes
+
+
+def _mesh_and_contents(path: Path) -> tuple[Any, PlainDeck]:
+    """Return the mesh of a file, and what else it contains."""
+    if path.suffix in nastran_decks.SUFFIXES:
+        mesh = nastran_decks.read_nastran(path)
+        return mesh, PlainDeck(sections=mesh.sections, remarks=[*mesh.remarks])
+    if path.suffix == ".unv":
+        return read_universal_mesh(path), PlainDeck()
+    deck = PlainDeck()
+    if path.suffix == ".inp":
+        deck = plain_deck(path.read_text(encoding="latin-1"))
+        path.write_text(deck.text, encoding="latin-1")
+    elif path.suffix == ".cdb":
+        text, left_out = without_other_elements(path.read_text(encoding="latin-1"))
+        text, numbers = with_material_sets(text)
+        path.write_text(text, encoding="latin-1")
+        materials = ansys_materials(text)
+        deck = PlainDeck(
+            internal={name.upper() for name in numbers},
+            sections={name: materials[k] for name, k in numbers.items() if k in materials},
+            remarks=left_out.remarks(),
+        )
+    return _read(path), deck
 
 
 def _add(model: Any, dim: int, tag: int, name: str, kind: int, nodes: Integers) -> None:
@@ -314,12 +313,7 @@ def _groups_of_cells(
 
 
 def _groups_of_facets(
-    mesh: Any,
-    surfaces: Surfaces,
-    hidden: set[str],
-    cells: _Cells,
-    nodes: Integers,
-    notes: Notes,
+    mesh: Any, deck: PlainDeck, cells: _Cells, nodes: Integers, notes: Notes
 ) -> tuple[Integers, dict[str, Integers]]:
     """Return the facets on the surface of the part, and disjoint groups of them."""
     local = np.array(cells.facets)
@@ -331,8 +325,8 @@ def _groups_of_facets(
     )
     is_surface = repeats[inverse.ravel()] == 1
     facets, corners = facets[is_surface], corners[is_surface]
-    members = _facets_of_sets(mesh, surfaces, nodes, corners)
-    notes.remarks += _empty_sets(mesh, surfaces, {*members, *hidden}, nodes)
+    members = _facets_of_sets(mesh, deck.surfaces, nodes, corners)
+    notes.remarks += _empty_sets(mesh, deck.surfaces, {*members, *deck.hidden}, nodes)
     notes.remarks += _almost_whole(mesh, members, corners)
     owner: dict[int, str] = {}
     result: dict[str, Integers] = {}

@@ -399,18 +399,18 @@ def without_other_elements(text: str) -> tuple[str, LeftOut]:
     lines, left_out = text.splitlines(), LeftOut()
     types = _ansys_types(lines)
     removed: set[int] = set()
-    for _, kind, _, rows in _ansys_elements(lines):
+    for _, kind, _, element in _ansys_elements(lines):
         name = ansys_element(types.get(kind, 0))
         left_out.add(name, f"of type {types.get(kind, 0)}")
         if name and name not in _ANSYS_FACETS:
-            removed.update(rows)
+            removed.update(element)
     for line in lines:
         word = line.partition(",")[0].strip().upper()
         left_out.add(_ANSYS_COMMANDS.get(word), word)
         if word.isalpha() and (other := similar_command(word)):
             left_out.add_unknown(line, other)
-    kept = (line for k, line in enumerate(lines) if k not in removed)
-    return "\n".join([*kept, ""]), left_out
+    rows = (line for k, line in enumerate(lines) if k not in removed)
+    return "\n".join([*rows, ""]), left_out
 
 
 _ANSYS_FACETS = ("shells and membranes",)
@@ -460,11 +460,13 @@ def _ansys_elements(lines: list[str]) -> Iterator[tuple[int, int, int, range]]:
             flat = [n for row in rows for n in row]
             size = len(flat) // count if count else 1
             block = range(first - 2, k)
-            yield from ((active, active_type, n, block) for n in flat[::size])
+            for n in flat[::size]:
+                yield active, active_type, n, block
+                block = range(0)  # its lines belong to the first one
             continue
         begin, left = 0, 0
         for i, row in enumerate(rows):
             begin, left = (i, row[8] - len(row[11:])) if left <= 0 else (begin, left - len(row))
             if left <= 0:
-                head = rows[begin]
-                yield head[0], head[1], head[10], range(first + begin, first + i + 1)
+                material, kind, number = (rows[begin][column] for column in (0, 1, 10))
+                yield material, kind, number, range(first + begin, first + i + 1)
