@@ -269,8 +269,9 @@ def read_mesh(
 
     Warns:
         UnitsWarning: The part is shorter than 1 mm or longer than 1 km.
-        FileWarning: Sets of a deck overlap; the message names those that are not groups. Or the
-            file declares another unit of length.
+        FileWarning: A deck contains more than its solids (point masses, beams, constraints, loads),
+            or lines that are not understood, and they are left out; or some of its sets are not
+            groups; or the file declares another unit of length. One message lists all.
 
     Note: Collective over `comm`. Every error is raised on all ranks.
 

@@ -11,12 +11,16 @@ INSTANCE names the instance.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any
 
 from dolfinx_mbd.errors import MeshError
+from dolfinx_mbd.geometry.deck_contents import LeftOut, abaqus_element
 from dolfinx_mbd.geometry.deck_materials import (
+    MATERIAL_OPTIONS,
     AbaqusMaterials,
     DeckMaterial,
     axes_of_points,
@@ -44,22 +48,34 @@ _REFUSED = {
     **dict.fromkeys(("ELGEN", "ELCOPY"), "generated elements (*ELGEN, *ELCOPY)"),
 }
 _SCOPES = ("PART", "INSTANCE", "ASSEMBLY")
+_SOLID = re.compile(r"C3D(\d+)[A-Z]*")
+_SIZES = (4, 5, 6, 8, 10, 13, 15, 20)  # numbers of nodes of solids
 
 
-class PlainDeck(NamedTuple):
-    """A deck with sets of numbers.
+@dataclass
+class PlainDeck:
+    """A deck with sets of numbers, and what it contains besides the mesh.
 
     Attributes:
         text: The deck.
         surfaces: Sets of elements and labels of faces by the name of a surface.
-        auxiliary: Names in capitals of the sets that only surfaces and sections need.
+        internal: Names in capitals of the sets that only surfaces and sections need.
         sections: Materials by the name of a set of elements.
+        behind: Names in capitals of the sets whose faces are surfaces and that no section names.
+        hidden: Names in capitals of internal sets of nodes.
+        unassigned: Material with the reason why the sections give the cells none; None if the deck
+            has no material.
+        remarks: Texts on contents that are left out, for warnings.
     """
 
-    text: str
-    surfaces: Surfaces
-    auxiliary: set[str]
-    sections: dict[str, DeckMaterial]
+    text: str = ""
+    surfaces: Surfaces = field(default_factory=dict)
+    internal: set[str] = field(default_factory=set)
+    sections: dict[str, DeckMaterial] = field(default_factory=dict)
+    behind: set[str] = field(default_factory=set)
+    hidden: set[str] = field(default_factory=set)
+    unassigned: DeckMaterial | None = None
+    remarks: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -98,10 +114,15 @@ class _Deck:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.surfaces: Surfaces = {}
-        # Names in capitals of the sets with the parameter INTERNAL, and of the sets that only
-        # surfaces need
-        self.internal: set[str] = set()
-        self.only_of_surfaces: set[str] = set()
+        self.internal: set[str] = set()  # in capitals
+        self.behind: set[str] = set()  # internal sets of surfaces, in capitals
+        self.of_surfaces: set[str] = set()  # other sets of surfaces, in capitals
+        self.hidden: set[str] = set()  # internal sets of nodes, in capitals
+        self.nodes: set[int] = set()
+        self.elements: set[int] = set()
+        self.corners: set[int] = set()  # nodes of solids
+        self.left_out = LeftOut()
+        self.remarks: list[str] = []
         self.scopes = [_Scope("DECK")]
         self.closed: dict[tuple[str, str], _Scope] = {}
         self.materials = AbaqusMaterials()
@@ -122,7 +143,9 @@ class _Deck:
             self.axes[name] = f"its orientation {orientation!r} is missing" if orientation else None
             for scope in self.scopes:
                 self.axes[name] = scope.axes.get(orientation, self.axes[name])
-            for place, numbers in self._members("ELSET", options.get("ELSET", ""), "").items():
+            elements = options.get("ELSET", "")
+            self._check_name("ELSET", elements, "*SOLID SECTION")
+            for place, numbers in self._members("ELSET", elements, "").items():
                 self.scopes[-1].add("ELSET", name, numbers, place)
         scope = self.scopes.pop()
         self.lines.extend(scope.lines())
@@ -148,8 +171,8 @@ class _Deck:
         scope = self.scopes[-1]
         if not name:
             raise MeshError(f"*{keyword} without the parameter {keyword}=")
-        if "INTERNAL" in options and keyword == "ELSET":
-            self.internal.add(name.upper())
+        if "INTERNAL" in options:
+            (self.internal if keyword == "ELSET" else self.hidden).add(name.upper())
         scope.add(keyword, name, [], instance)
         for row in rows:
             if "GENERATE" in options:
@@ -157,6 +180,7 @@ class _Deck:
                 scope.add(keyword, name, [*range(first, last + 1, step)], instance)
                 continue
             for word in row:
+                self._check_name(keyword, word, f"the set '{name}'")
                 for place, numbers in self._members(keyword, word, instance).items():
                     scope.add(keyword, name, numbers, place)
 
@@ -177,6 +201,77 @@ class _Deck:
                 return {k: list(v) for k, v in scope.sets[keyword, word.upper()].items()}
         return {}  # for example a set of elements without a mesh, such as springs
 
+    def _check_name(self, keyword: str, word: str, user: str) -> None:
+        """Add a remark if a word is the name of a set that does not exist."""
+        name = word.upper()
+        is_number = name.rpartition(".")[2].isdecimal()
+        if is_number or "." in name or any((keyword, name) in s.sets for s in self.scopes):
+            return
+        self.remarks.append(f"{user} names the unknown set '{word}', which is left out")
+
+    def add_nodes(self, options: dict[str, str], data: list[str]) -> None:
+        """Check a block of nodes, and add it to its set."""
+        numbers = list(_first_numbers(data))
+        for line in data:
+            count = line.rstrip().rstrip(",").count(",")
+            if not 0 < count < 4:
+                text = f"a node has {count} coordinates instead of 3"
+                raise MeshError(f"{text}: '{line.strip()}'")
+        self.nodes.update(numbers)
+        if "NSET" in options:
+            self.scopes[-1].add("NSET", options["NSET"], numbers)
+
+    def add_elements(self, options: dict[str, str], line: str, data: list[str]) -> str:
+        """Check a block of elements, add it to its set, and return its keyword line."""
+        kind = options.get("TYPE", "").upper()
+        if not kind:
+            raise MeshError(f"the type of elements is missing: '{line.strip()}'")
+        solid = _SOLID.fullmatch(kind)
+        size = int(solid[1]) if solid else 0
+        if kind.startswith("C3D") and size not in _SIZES:
+            raise MeshError(f"the type of elements {kind} is unknown: '{line.strip()}'")
+        rows = list(_elements(data, size))
+        self.elements.update(row[0] for row in rows)
+        if solid:
+            for row in rows:
+                if len(row) != size + 1:
+                    text = f"the element {row[0]} has {len(row) - 1} nodes instead of {size}"
+                    raise MeshError(f"{text} ({kind})")
+            self.corners.update(n for row in rows for n in row[1:])
+        else:
+            self.left_out.add(abaqus_element(kind), kind, len(rows))
+        if "ELSET" in options:
+            self.scopes[-1].add("ELSET", options["ELSET"], [row[0] for row in rows])
+        return f"*ELEMENT, TYPE={f'C3D{size}' if solid else kind}\n"
+
+    def check(self) -> None:
+        """Raise an error if an element or a set has a node or an element that does not exist."""
+        if not self.elements:
+            what = "elements (*ELEMENT)" if self.nodes else "nodes and elements (*NODE, *ELEMENT)"
+            raise MeshError(f"it has no {what}; it is empty, incomplete or of another program")
+        hint = "".join(f"; {text}" for text in self.left_out.unknown())
+        if missing := self.corners - self.nodes:
+            raise MeshError(f"elements have the node {min(missing)}, which does not exist{hint}")
+        for scope in self.closed.values():
+            for (kind, name), parts in scope.sets.items():
+                known = self.elements if kind == "ELSET" else self.nodes
+                if "@" in name or not (missing := {*chain(*parts.values())} - known):
+                    continue
+                text = f"the set '{scope.names[kind, name]}' has the "
+                if kind == "NSET":
+                    text += f"node {min(missing)}, which does not exist; correct the set"
+                    raise MeshError(f"{text}{hint}")
+                self.remarks.append(f"{text}element {min(missing)}, which does not exist")
+
+    def unassigned(self) -> DeckMaterial | None:
+        """Return a material with the reason why the sections give the cells none."""
+        names = self.materials.names()
+        if not names:
+            return None
+        sets = ", ".join(f"'{o.get('ELSET', '')}'" for o in self.section_options.values())
+        reason = f"*SOLID SECTION names {sets}, without solids" if sets else "no *SOLID SECTION"
+        return DeckMaterial(", ".join(names), error=f"no cells have it ({reason})")
+
     def add_surface(self, options: dict[str, str], rows: list[list[str]]) -> None:
         """Add a surface of faces of elements, or of nodes."""
         name = options.get("NAME", "")
@@ -186,9 +281,13 @@ class _Deck:
         for row in rows:
             label = row[1].upper() if len(row) > 1 else ""
             elements = f"{name}@{label or 'all'}"
-            self.only_of_surfaces.add(elements.upper())
-            self.only_of_surfaces |= {row[0].upper()} & self.internal
-            for place, numbers in self._members("ELSET", row[0], "").items():
+            self._check_name("ELSET", row[0], f"the surface '{name}'")
+            self.of_surfaces.add(row[0].upper())
+            members = self._members("ELSET", row[0], "")
+            if not members:
+                continue
+            self.behind |= {elements.upper(), row[0].upper()} & {*self.internal, elements.upper()}
+            for place, numbers in members.items():
                 self.scopes[-1].add("ELSET", elements, numbers, place)
             if (elements, label) not in self.surfaces.setdefault(name, []):
                 self.surfaces[name].append((elements, label))
@@ -201,41 +300,60 @@ def plain_deck(text: str) -> PlainDeck:
         text: The deck, without `INCLUDE`.
 
     Raises:
-        MeshError: The deck has nodes in other coordinates, or generates nodes or elements.
+        MeshError: The deck has nodes in other coordinates, generates nodes or elements, or refers
+            to nodes or elements that do not exist.
     """
     deck = _Deck()
+    in_step = False
     for keyword, line, data in _blocks(text):
-        options = _options(line)
-        if keyword in _REFUSED or (keyword == "NODE" and options.get("SYSTEM", "R").upper() != "R"):
-            what = _REFUSED.get(keyword, "nodes in cylindrical or spherical coordinates")
-            text = f"it has {what}; write a deck with all nodes and elements in global rectangular"
-            raise MeshError(f"{text} coordinates")
-        if keyword.startswith("END ") and keyword[4:] in _SCOPES and len(deck.scopes) > 1:
-            deck.end()
-        deck.materials.add(keyword, options, data)
-        if keyword == "SOLID SECTION":
-            deck.scopes[-1].sections.append(options)
-        if keyword == "ORIENTATION":
-            deck.scopes[-1].axes[options.get("NAME", "").upper()] = _axes(options, data)
-        deck.is_turned |= keyword == "INSTANCE" and len(data) > 1
-        if keyword in ("NSET", "ELSET"):
-            deck.add_set(keyword, options, _rows(data))
-            continue
-        if keyword == "SURFACE":
-            deck.add_surface(options, _rows(data))
-            continue
-        if keyword == "ELEMENT" and "ELSET" in options:
-            deck.scopes[-1].add("ELSET", options.pop("ELSET"), list(_first_numbers(data)))
-            line = "*ELEMENT, TYPE=" + options.get("TYPE", "") + "\n"
-        if keyword == "NODE" and "NSET" in options:
-            deck.scopes[-1].add("NSET", options["NSET"], list(_first_numbers(data)))
-        if keyword in _SCOPES:
-            deck.begin(keyword, options)
-        deck.lines += [line, *data]
+        try:
+            _add_block(deck, keyword, line, data, in_step=in_step)
+        except MeshError:
+            raise
+        except (ValueError, IndexError) as error:
+            raise MeshError(f"'{line.strip()}' has data that are not read: {error}") from None
+        in_step = keyword == "STEP" or (in_step and keyword != "END STEP")
     while deck.scopes:
         deck.end()
-    auxiliary = deck.only_of_surfaces | {name.upper() for name in deck.section_options}
-    return PlainDeck("".join(deck.lines), deck.surfaces, auxiliary, deck.sections())
+    deck.check()
+    internal = deck.behind | {name.upper() for name in deck.section_options}
+    behind = deck.of_surfaces - {o.get("ELSET", "").upper() for o in deck.section_options.values()}
+    remarks = deck.left_out.remarks() + deck.remarks
+    return PlainDeck(
+        *("".join(deck.lines), deck.surfaces, internal, deck.sections(), behind, deck.hidden),
+        *(deck.unassigned(), remarks),
+    )
+
+
+def _add_block(deck: _Deck, keyword: str, line: str, data: list[str], *, in_step: bool) -> None:
+    """Add a block to a deck."""
+    options = _options(line)
+    deck.left_out.add_keyword(keyword, line, MATERIAL_OPTIONS, in_step=in_step)
+    if keyword in _REFUSED or (keyword == "NODE" and options.get("SYSTEM", "R").upper() != "R"):
+        what = _REFUSED.get(keyword, "nodes in cylindrical or spherical coordinates")
+        text = f"it has {what}; write a deck with all nodes and elements in global rectangular"
+        raise MeshError(f"{text} coordinates")
+    if keyword.startswith("END ") and keyword[4:] in _SCOPES and len(deck.scopes) > 1:
+        deck.end()
+    deck.materials.add(keyword, options, data)
+    if keyword == "SOLID SECTION":
+        deck.scopes[-1].sections.append(options)
+    if keyword == "ORIENTATION":
+        deck.scopes[-1].axes[options.get("NAME", "").upper()] = _axes(options, data)
+    deck.is_turned |= keyword == "INSTANCE" and len(data) > 1
+    if keyword in ("NSET", "ELSET"):
+        deck.add_set(keyword, options, _rows(data))
+        return
+    if keyword == "SURFACE":
+        deck.add_surface(options, _rows(data))
+        return
+    if keyword == "ELEMENT":
+        line = deck.add_elements(options, line, data)
+    if keyword == "NODE":
+        deck.add_nodes(options, data)
+    if keyword in _SCOPES:
+        deck.begin(keyword, options)
+    deck.lines += [line, *data]
 
 
 def _axes(options: dict[str, str], data: list[str]) -> Any:
@@ -303,3 +421,18 @@ def _first_numbers(data: list[str]) -> Iterator[int]:
         if not continues:
             yield int(line.partition(",")[0])
         continues = line.rstrip().endswith(",")
+
+
+def _elements(data: list[str], size: int) -> Iterator[list[int]]:
+    """Yield number and nodes of elements, which continue on the next line after a comma.
+
+    A line continues also if it has less than `size` nodes.
+    """
+    row: list[int] = []
+    for line in data:
+        row += map(int, filter(str.strip, line.split(",")))
+        if len(row) > size and (size or not line.rstrip().endswith(",")):
+            yield row
+            row = []
+    if row:
+        yield row

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,8 +21,13 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.errors import MeshError
 from dolfinx_mbd.geometry import nastran_decks
-from dolfinx_mbd.geometry.abaqus_decks import FACES, Surfaces, plain_deck
-from dolfinx_mbd.geometry.deck_materials import DeckMaterial, ansys_materials, with_material_sets
+from dolfinx_mbd.geometry.abaqus_decks import FACES, PlainDeck, Surfaces, plain_deck
+from dolfinx_mbd.geometry.deck_materials import (
+    DeckMaterial,
+    ansys_materials,
+    with_material_sets,
+    without_other_elements,
+)
 from dolfinx_mbd.geometry.universal_meshes import read_universal_mesh
 from dolfinx_mbd.optional import optional_module
 
@@ -103,7 +109,7 @@ class Notes:
     """What a deck contains besides its mesh.
 
     Attributes:
-        remarks: Texts on sets that overlap, for warnings.
+        remarks: Texts on contents and sets that are left out, for a warning.
         equal: Groups by the names of equal sets.
         materials: Materials by the name of a group of cells.
         unit: Unit of length that the file declares, m, or None.
@@ -126,29 +132,13 @@ def add_deck(model: Any, path: Path) -> Notes:
         MeshError: The file cannot be read, or has cells that are not supported.
         ImportError: The package meshlane or pyNastran is missing.
     """
-    surfaces: Surfaces = {}
-    auxiliary: set[str] = set()  # names of sets that only surfaces and sections need
-    sections: dict[str, DeckMaterial] = {}
-    if path.suffix in nastran_decks.SUFFIXES:
-        mesh: Any = nastran_decks.read_nastran(path)
-        sections = mesh.sections
-    elif path.suffix == ".unv":
-        mesh = read_universal_mesh(path)
-    else:
-        if path.suffix == ".inp":
-            text, surfaces, auxiliary, sections = plain_deck(path.read_text(encoding="latin-1"))
-            path.write_text(text, encoding="latin-1")
-        elif path.suffix == ".cdb":
-            text, numbers = with_material_sets(path.read_text(encoding="latin-1"))
-            path.write_text(text, encoding="latin-1")
-            materials = ansys_materials(text)
-            sections = {name: materials[k] for name, k in numbers.items() if k in materials}
-            auxiliary = {name.upper() for name in numbers}
-        mesh = _read(path)
+    mesh, deck = _mesh_and_contents(path)
     dim = max((b.dim for b in mesh.cells if hasattr(b, "dim")), default=0)
     names = sorted({b.type for b in mesh.cells if getattr(b, "dim", 0) == max(dim, 2)})
     if len(names) != 1 or names[0] not in _TYPES:
-        kinds = ", ".join(names) or "no cells"
+        if not names:
+            raise MeshError("it has no solid elements")
+        kinds = ", ".join(names)
         known = ", ".join(name for name, kind in _TYPES.items() if kind.dim == max(dim, 2))
         raise MeshError(f"its cells are {kinds}; all cells must be of one of the types {known}")
     (cell_type,) = names
@@ -162,15 +152,18 @@ def add_deck(model: Any, path: Path) -> Notes:
     elif cell_type == "hexahedron20":
         points, nodes = _with_inner_nodes(points, nodes)
     sizes = np.cumsum([0, *(len(mesh.cells[k].data) for k in blocks)])
-    notes = Notes(unit=getattr(mesh, "unit", None))
+    notes = Notes([*deck.remarks], unit=getattr(mesh, "unit", None))
     members = _members(mesh.cell_sets, blocks, sizes)
-    used_materials, material_of = _materials_of_cells(members, sections, int(sizes[-1]))
-    sets = {name: rows for name, rows in members.items() if name.upper() not in auxiliary}
-    groups = _groups_of_cells(sets, material_of, used_materials, notes)
+    used_materials, material_of = _materials_of_cells(members, deck.sections, int(sizes[-1]))
+    sets = {name: rows for name, rows in members.items() if name.upper() not in deck.internal}
+    low = {name for name in sets if name.upper() in deck.behind}
+    groups = _groups_of_cells(sets, low, material_of, used_materials, notes)
+    if deck.unassigned and not used_materials:
+        notes.materials = dict.fromkeys(groups, deck.unassigned)
     for name, rows in groups.items():
         if material_of[rows[0]] >= 0:
             notes.materials[name] = used_materials[material_of[rows[0]]]
-    facets, facet_groups = _groups_of_facets(mesh, surfaces, cells, nodes, notes)
+    facets, facet_groups = _groups_of_facets(mesh, deck, cells, nodes, notes)
     used = np.unique(nodes)
     model.addDiscreteEntity(cells.dim, 1)
     model.mesh.addNodes(cells.dim, 1, used + 1, points[used].ravel())
@@ -181,6 +174,30 @@ def add_deck(model: Any, path: Path) -> Notes:
     named = {*groups, *facet_groups}
     notes.equal = {k: v for k, v in notes.equal.items() if k not in named}
     return notes
+
+
+def _mesh_and_contents(path: Path) -> tuple[Any, PlainDeck]:
+    """Return the mesh of a file, and what else it contains."""
+    if path.suffix in nastran_decks.SUFFIXES:
+        mesh = nastran_decks.read_nastran(path)
+        return mesh, PlainDeck(sections=mesh.sections, remarks=[*mesh.remarks])
+    if path.suffix == ".unv":
+        return read_universal_mesh(path), PlainDeck()
+    deck = PlainDeck()
+    if path.suffix == ".inp":
+        deck = plain_deck(path.read_text(encoding="latin-1"))
+        path.write_text(deck.text, encoding="latin-1")
+    elif path.suffix == ".cdb":
+        text, left_out = without_other_elements(path.read_text(encoding="latin-1"))
+        text, numbers = with_material_sets(text)
+        path.write_text(text, encoding="latin-1")
+        materials = ansys_materials(text)
+        deck = PlainDeck(
+            internal={name.upper() for name in numbers},
+            sections={name: materials[k] for name, k in numbers.items() if k in materials},
+            remarks=left_out.remarks(),
+        )
+    return _read(path), deck
 
 
 def _add(model: Any, dim: int, tag: int, name: str, kind: int, nodes: Integers) -> None:
@@ -199,7 +216,9 @@ def _read(path: Path) -> Any:
         with contextlib.redirect_stdout(messages), contextlib.redirect_stderr(messages):
             return meshlane.read(path)
     except (Exception, SystemExit) as error:
-        reason = " ".join(f"{messages.getvalue()} {error}".split())[-300:]
+        reason = f"{messages.getvalue()} {'' if isinstance(error, SystemExit) else error}"
+        reason = " ".join(re.sub(r"Error: Couldn't read file .*|No MAPDL .*", "", reason).split())
+        reason = reason[-300:] or "it is empty, incomplete or of another program"
         raise MeshError(f"meshlane cannot read it: {reason}") from error
 
 
@@ -255,16 +274,22 @@ def _materials_of_cells(
 
 
 def _groups_of_cells(
-    sets: Mapping[str, Integers], material_of: Integers, materials: list[DeckMaterial], notes: Notes
+    sets: Mapping[str, Integers],
+    low: set[str],
+    material_of: Integers,
+    materials: list[DeckMaterial],
+    notes: Notes,
 ) -> dict[str, Integers]:
     """Return disjoint groups of all cells, from the sets that do not overlap smaller ones.
 
-    All cells of a group have the same material.
+    All cells of a group have the same material. The sets in `low`, which only surfaces need, do not
+    prevent others, and are left out without a remark.
     """
     owner = np.full(len(material_of), -1)
     result: dict[str, Integers] = {}
-    for name in sorted(reversed(list(sets)), key=lambda name: len(sets[name])):
+    for name in sorted(reversed(list(sets)), key=lambda name: (name in low, len(sets[name]))):
         rows = sets[name]
+        others = [list(result)[k] for k in np.unique(owner[rows]) if k >= 0]
         equal = [other for other, group in result.items() if np.array_equal(group, rows)]
         several = len(np.unique(material_of[rows])) > 1
         if (owner[rows] < 0).all() and not several:
@@ -272,8 +297,9 @@ def _groups_of_cells(
             result[name] = rows
         elif equal:
             notes.equal[name] = equal[0]
-        elif len(rows) < len(owner) or ((owner[rows] < 0).any() and not several):
-            reason = "overlaps others" if (owner[rows] >= 0).any() else "has several materials"
+        elif name not in low:
+            names = ", ".join(f"'{other}'" for other in others)
+            reason = f"overlaps {names}" if names else "has several materials"
             notes.remarks.append(f"the set of cells '{name}' {reason} and is not a group")
     rest = np.unique(material_of[owner < 0])
     for k in rest:
@@ -287,7 +313,7 @@ def _groups_of_cells(
 
 
 def _groups_of_facets(
-    mesh: Any, surfaces: Surfaces, cells: _Cells, nodes: Integers, notes: Notes
+    mesh: Any, deck: PlainDeck, cells: _Cells, nodes: Integers, notes: Notes
 ) -> tuple[Integers, dict[str, Integers]]:
     """Return the facets on the surface of the part, and disjoint groups of them."""
     local = np.array(cells.facets)
@@ -299,7 +325,9 @@ def _groups_of_facets(
     )
     is_surface = repeats[inverse.ravel()] == 1
     facets, corners = facets[is_surface], corners[is_surface]
-    members = _facets_of_sets(mesh, surfaces, nodes, corners)
+    members = _facets_of_sets(mesh, deck.surfaces, nodes, corners)
+    notes.remarks += _empty_sets(mesh, deck.surfaces, {*members, *deck.hidden}, nodes)
+    notes.remarks += _almost_whole(mesh, members, corners)
     owner: dict[int, str] = {}
     result: dict[str, Integers] = {}
     for name in sorted(reversed(members), key=lambda name: len(members[name])):
@@ -348,6 +376,42 @@ def _facets_of_sets(
             keys = [tuple(map(int, row)) for row in np.sort(rows, axis=1)]
             members.setdefault(name, set()).update(row_of[k] for k in keys if k in row_of)
     return {name: rows for name, rows in members.items() if rows}
+
+
+def _empty_sets(mesh: Any, surfaces: Surfaces, others: set[str], nodes: Integers) -> list[str]:
+    """Return texts on sets of nodes and surfaces that have no facet on the surface of the part."""
+    used = np.unique(nodes)
+    used = used[used < len(mesh.points)]
+    known = {name.upper() for name in others}
+    reasons = []
+    for name, numbers in mesh.point_sets.items():
+        inside = np.intersect1d(used, np.asarray(numbers, dtype=np.int64))
+        if name.upper() in known or len(inside) == len(used) or not len(numbers):
+            continue
+        count = f"{len(numbers)} node{'s' if len(numbers) > 1 else ''}"
+        reason = "no whole facet" if len(inside) else "not of solids"
+        reasons.append(f"'{name}' ({count}, {reason})")
+    for name, faces in surfaces.items():
+        if name.upper() not in known and faces:
+            rows = any(len(r) for r in _rows_of_faces(mesh, faces))
+            labels = ", ".join(label for _, label in faces)
+            text = "all faces are inside the part" if rows else f"no element has the face {labels}"
+            reasons.append(f"'{name}' ({text})")
+    if not reasons:
+        return []
+    return [f"no groups, as they have no facets on the surface: {', '.join(reasons)}"]
+
+
+def _almost_whole(mesh: Any, members: Mapping[str, set[int]], corners: Integers) -> list[str]:
+    """Return texts on sets of nodes that have three of four corners of a few facets."""
+    remarks = []
+    for name in set(members) & set(mesh.point_sets) if corners.shape[1] == 4 else ():
+        inside = np.isin(corners, np.asarray(mesh.point_sets[name]))
+        count = int((inside.sum(axis=1) == 3).sum())
+        if 0 < 3 * count <= len(members[name]):
+            text = f"{count} facet{'s have' if count > 1 else ' has'} three of four corners in"
+            remarks.append(f"{text} '{name}': add the fourth if the set is meant to contain it")
+    return sorted(remarks)
 
 
 def _rows_of_faces(mesh: Any, faces: list[tuple[str, str]]) -> Iterator[Integers]:

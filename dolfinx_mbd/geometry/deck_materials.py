@@ -14,7 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from dolfinx_mbd.geometry.deck_contents import LeftOut, ansys_element, similar_command
+
 __all__ = [
+    "MATERIAL_OPTIONS",
     "AbaqusMaterials",
     "DeckMaterial",
     "ansys_materials",
@@ -24,6 +27,7 @@ __all__ = [
     "number",
     "shear_error",
     "with_material_sets",
+    "without_other_elements",
 ]
 
 Three = tuple[float, float, float]
@@ -51,7 +55,8 @@ _WITHOUT_EFFECT = {
     *("FAIL STRESS", "FAIL STRAIN", "FLUID CONSTANTS", "EMISSIVITY"),
 }
 """Keywords for properties without effect on the motion of an elastic body."""
-_OPTIONS = _ELASTICITY | _LEFT_OUT | _WITHOUT_EFFECT | {"ELASTIC", "DENSITY", "EXPANSION"}
+MATERIAL_OPTIONS = _ELASTICITY | _LEFT_OUT | _WITHOUT_EFFECT | {"ELASTIC", "DENSITY", "EXPANSION"}
+"""Keywords of materials of Abaqus and CalculiX."""
 
 _IMPLAUSIBLE_SHEAR = 0.01
 """Relative difference of E/(2(1+ν)) from G above which constants contradict each other."""
@@ -152,7 +157,7 @@ class AbaqusMaterials:
     """Materials of an Abaqus or CalculiX deck, collected from its blocks."""
 
     def __init__(self) -> None:
-        self._by_name: dict[str, _Abaqus] = {}
+        self._by_name: dict[str, list[_Abaqus]] = {}
         self._current: _Abaqus | None = None
 
     def add(self, keyword: str, options: Mapping[str, str], data: list[str]) -> None:
@@ -165,12 +170,17 @@ class AbaqusMaterials:
         """
         if keyword == "MATERIAL":
             name = options.get("NAME", "")
-            self._current = self._by_name[name.upper()] = _Abaqus(name)
-        elif keyword not in _OPTIONS:
+            self._current = _Abaqus(name)
+            self._by_name.setdefault(name.upper(), []).append(self._current)
+        elif keyword not in MATERIAL_OPTIONS:
             self._current = None
         elif self._current is not None:
             rows = [[word.strip() for word in line.rstrip().split(",")] for line in data]
             self._current.blocks[keyword] = options, rows
+
+    def names(self) -> list[str]:
+        """Return the names of the materials."""
+        return [materials[0].name for materials in self._by_name.values()]
 
     def get(self, name: str, axes: Any = None) -> DeckMaterial:
         """Return a material.
@@ -181,7 +191,10 @@ class AbaqusMaterials:
         """
         if name.upper() not in self._by_name:
             return DeckMaterial(name, error="the deck does not contain it")
-        material = self._by_name[name.upper()]
+        material, *others_of_name = self._by_name[name.upper()]
+        if any(other.blocks != material.blocks for other in others_of_name):
+            text = "the deck defines it several times (*MATERIAL); keep one definition"
+            return DeckMaterial(material.name, error=text)
         blocks = material.blocks
         others = tuple(f"*{key}" for key in blocks if key in _LEFT_OUT)
         remarks: tuple[str, ...] = ()
@@ -363,7 +376,7 @@ def with_material_sets(text: str) -> tuple[str, dict[str, int]]:
         The deck, and the numbers of the materials by the name of a component.
     """
     members: dict[int, list[int]] = {}
-    for material, element in _ansys_elements(text.splitlines()):
+    for material, _, element, _ in _ansys_elements(text.splitlines()):
         members.setdefault(material, []).append(element)
     blocks, names = [], {}
     for material, elements in sorted(members.items()):
@@ -375,20 +388,69 @@ def with_material_sets(text: str) -> tuple[str, dict[str, int]]:
     return "\n".join([text.rstrip("\n"), *blocks, ""]), names
 
 
-def _ansys_elements(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield material and number of the elements of the blocks `EBLOCK`."""
-    active, k = 1, 0
+def without_other_elements(text: str) -> tuple[str, LeftOut]:
+    """Return an Ansys deck without the elements that are neither solids nor shells.
+
+    Args:
+        text: The deck.
+
+    Returns:
+        The deck, and what is left out.
+    """
+    lines, left_out = text.splitlines(), LeftOut()
+    types = _ansys_types(lines)
+    removed: set[int] = set()
+    for _, kind, _, element in _ansys_elements(lines):
+        name = ansys_element(types.get(kind, 0))
+        left_out.add(name, f"of type {types.get(kind, 0)}")
+        if name and name not in _ANSYS_FACETS:
+            removed.update(element)
+    for line in lines:
+        word = line.partition(",")[0].strip().upper()
+        left_out.add(_ANSYS_COMMANDS.get(word), word)
+        if word.isalpha() and (other := similar_command(word)):
+            left_out.add_unknown(line, other)
+    rows = (line for k, line in enumerate(lines) if k not in removed)
+    return "\n".join([*rows, ""]), left_out
+
+
+_ANSYS_FACETS = ("shells and membranes",)
+_ANSYS_COMMANDS = {
+    **dict.fromkeys(("CE", "CP", "CERIG", "RBE3"), "rigid elements and constraints"),
+    **dict.fromkeys(("F", "FBLOCK", "SFE", "SFEBLOCK"), "loads"),
+    "D": "boundary conditions",
+}
+
+
+def _ansys_types(lines: list[str]) -> dict[int, int]:
+    """Return the numbers of types of elements, such as 185, by their numbers in a deck."""
+    result: dict[int, int] = {}
+    for k, line in enumerate(lines):
+        if match := re.match(r"\s*ET\s*,\s*(\d+)\s*,\s*[A-Z]*(\d+)", line, re.I):
+            result[int(match[1])] = int(match[2])
+        elif match := re.match(r"\s*ETBLOCK\s*,\s*(\d+)", line, re.I):
+            rows = (row.split() for row in lines[k + 2 : k + 2 + int(match[1])])
+            result |= {int(row[0]): int(row[1]) for row in rows if len(row) > 1 and row[0] != "-1"}
+    return result
+
+
+def _ansys_elements(lines: list[str]) -> Iterator[tuple[int, int, int, range]]:
+    """Yield material, type and number of the elements of the blocks `EBLOCK`, and their lines."""
+    active, active_type, k = 1, 1, 0
     while k < len(lines):
         head = lines[k].strip().upper()
         for command in head.split("$"):
             if match := re.match(r"\s*MAT\s*,\s*(\d+)", command):
                 active = int(match[1])
+            if match := re.match(r"\s*TYPE\s*,\s*(\d+)", command):
+                active_type = int(match[1])
         k += 1
         if not head.startswith("EBLOCK"):
             continue
         width = int(match[1]) if (match := re.search(r"\d+i(\d+)", lines[k], re.I)) else 9
         rows: list[list[int]] = []
         k += 1
+        first = k
         while k < len(lines) and re.fullmatch(r"[\s\d]+", lines[k]):
             line = lines[k].rstrip()
             words = (line[i : i + width] for i in range(0, len(line), width))
@@ -398,12 +460,14 @@ def _ansys_elements(lines: list[str]) -> Iterator[tuple[int, int]]:
             count = int(head.split(",")[4])
             flat = [n for row in rows for n in row]
             size = len(flat) // count if count else 1
-            yield from ((active, n) for n in flat[::size])
+            block = range(first - 2, k)
+            for n in flat[::size]:
+                yield active, active_type, n, block
+                block = range(0)  # its lines belong to the first one
             continue
-        left = 0
-        for row in rows:
+        begin, left = 0, 0
+        for i, row in enumerate(rows):
+            begin, left = (i, row[8] - len(row[11:])) if left <= 0 else (begin, left - len(row))
             if left <= 0:
-                yield row[0], row[10]
-                left = row[8] - len(row[11:])
-            else:
-                left -= len(row)
+                material, kind, number = (rows[begin][column] for column in (0, 1, 10))
+                yield material, kind, number, range(first + begin, first + i + 1)

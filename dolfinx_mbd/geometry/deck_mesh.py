@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ class DeckMesh(NamedTuple):
         point_sets: Rows of `points` by the name of a set.
         sections: Materials by the name of a set of cells.
         unit: Unit of length that the file declares, m, or None.
+        remarks: Texts on contents that are left out, for warnings.
     """
 
     points: NDArray[np.float64]
@@ -40,3 +42,4 @@ class DeckMesh(NamedTuple):
     point_sets: dict[str, Integers]
     sections: dict[str, DeckMaterial]
     unit: float | None = None
+    remarks: Sequence[str] = ()

@@ -75,8 +75,8 @@ def read_msh(
             if declared is not None and abs(declared / unit - 1) > _SAME_UNIT:
                 text = f"it declares the unit of length {declared:g} m (dataset 164), and is read"
                 notes["remarks"].append(f"{text} with {unit:g} m; use the argument unit")
-            for remark in notes["remarks"]:
-                warn(FileWarning(f"'{os.fspath(path)}': {remark}"))
+            if notes["remarks"]:
+                warn(FileWarning(f"'{os.fspath(path)}': {'; '.join(notes['remarks'])}"))
             return _load(Path(folder, "mesh.npz"))
         report = Path(folder, "error.json")
         if report.is_file():

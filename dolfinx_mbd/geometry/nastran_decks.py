@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dolfinx_mbd.errors import MeshError
+from dolfinx_mbd.geometry.deck_contents import LeftOut, nastran_card, similar_card
 from dolfinx_mbd.geometry.deck_materials import DeckMaterial, shear_error
 from dolfinx_mbd.geometry.deck_mesh import Block, DeckMesh
 from dolfinx_mbd.geometry.included_files import text_of
@@ -72,6 +73,8 @@ def read_bulk_data(path: Path) -> Any:
             model.read_bdf(str(copy), punch=is_bulk, xref=False, encoding="latin-1")
     except (Exception, SystemExit) as error:
         reason = " ".join(str(error).split())[-300:]
+        if match := re.search(r"self\.(\w+) IDs are not unique=\[([^]]*)\]", str(error)):
+            reason = f"several {match[1]} have the number {match[2]}; keep one of each"
         raise MeshError(f"pyNastran cannot read it: {reason}") from error
     return model
 
@@ -117,7 +120,25 @@ def read_nastran(path: Path) -> DeckMesh:
     }
     pids = {pid for pid, kind in _elements(model) if kind not in ("triangle", "quad")}
     sections = {f"psolid_{pid}": _material(model, pid) for pid in pids}
-    return DeckMesh(np.asarray(positions, dtype=float), blocks, cell_sets, point_sets, sections)
+    positions = np.asarray(positions, dtype=float)
+    remarks = _left_out(model).remarks()
+    return DeckMesh(positions, blocks, cell_sets, point_sets, sections, remarks=remarks)
+
+
+def _left_out(model: Any) -> LeftOut:
+    """Return the contents of a deck that are no part of its solids, and unknown cards."""
+    result = LeftOut()
+    for name, count in model.card_count.items():
+        result.add(nastran_card(name), name, count)
+        if name in model.cards_to_read or name == "ENDDATA" or nastran_card(name):
+            continue
+        lines = [line for card in model.reject_lines for line in card if line.startswith(name)]
+        for line in lines[:count] or [name]:
+            result.add_unknown(line, similar_card(name))
+    for element in model.elements.values():
+        if element.type in SHELLS and element.pid in model.properties:
+            result.add("shells and membranes", element.type)
+    return result
 
 
 def _material(model: Any, pid: int) -> DeckMaterial:

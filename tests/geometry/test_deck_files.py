@@ -165,10 +165,10 @@ def test_sets_that_overlap_are_named(tmp_path: Path) -> None:
 
 
 CASES = {
-    "*NODE\n1, 0, 0, 0\n": "its cells are no cells",
-    "*NODE\n1, 0, 0\n*ELEMENT\n": "cannot read it",
-    DECK.replace("C3D8, ELSET=two", "C3D6, ELSET=two").replace("6, 11, 12, 7", "6"): "wedge",
-    "": "its cells are no cells",
+    "*NODE\n1, 0, 0, 0\n": "it has no elements",
+    "*NODE\n1, 0, 0\n*ELEMENT\n": "the type of elements is missing: '.ELEMENT'",
+    DECK.replace("C3D8, ELSET=two", "C3D6, ELSET=two").replace("6, 11, 12, 7", "6, 11"): "wedge",
+    "": "it has no nodes and elements",
 }
 
 

@@ -231,7 +231,7 @@ def test_materials_that_cannot_be_used(read: Any, change: tuple[str, str]) -> No
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("*Plastic\n250., 0.\n300., 0.1\n", r"'Steel'.*: left out: \*PLASTIC"),
+        ("*Plastic\n250., 0.\n300., 0.1\n", r"'Steel'.*left out: \*PLASTIC"),
         ("*Damping, alpha=1.\n", r"left out: \*DAMPING"),
         ("*Expansion\n1e-5, 20.\n2e-5, 400.\n", "expansion is left out, because .*temperature"),
     ],

@@ -285,7 +285,10 @@ def _reduced(reader: Reader, fields: dict[str, Any], place: Place) -> ReducedBod
     digest.update(dolfinx_mbd.__version__.encode())
     for key in ("mesh", "step"):
         if key in fields:
-            digest.update(on_rank_zero(comm, partial(_contents, reader.path(fields[key], place))))
+            file = reader.path(fields[key], place)
+            if not on_rank_zero(comm, file.is_file):
+                raise EntryError((*place, key), f"'{file}' does not exist")
+            digest.update(on_rank_zero(comm, partial(_contents, file)))
     path = cache_folder() / f"{digest.hexdigest()[:32]}.npz"
     stored = on_rank_zero(comm, partial(_stored_warnings, path))
     if stored is not None and on_rank_zero(comm, path.exists):
