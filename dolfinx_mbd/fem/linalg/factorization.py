@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 
 from petsc4py import PETSc
@@ -112,6 +113,8 @@ def cholesky(
     existing solver, for example of a multigrid level, may be passed as `ksp`. Without `exact`, the
     options may select a preconditioner alone.
     """
+    if not math.isfinite(A.norm(PETSc.NormType.FROBENIUS)):  # MUMPS may end the process
+        raise FactorizationError("the factorization failed: the matrix has entries NaN or Inf")
     A.setOption(PETSc.Mat.Option.SYMMETRIC, True)
     A.setOption(PETSc.Mat.Option.SPD, negative == 0)
     solver = create_solver(A, ksp)

@@ -159,10 +159,13 @@ class SubstructuredFactor:
             surplus[among] = L @ L.T - corner[among]
         local.destroy()
         corner += summed(comm, surplus)
-        try:
-            self._corner = scipy.linalg.cho_factor(corner, lower=True, overwrite_a=True)
-        except scipy.linalg.LinAlgError:
-            error = error or "the matrix of the shared unknowns is not positive definite"
+        if np.isfinite(corner).all():
+            try:
+                self._corner = scipy.linalg.cho_factor(corner, lower=True, overwrite_a=True)
+            except scipy.linalg.LinAlgError:
+                error = error or "the matrix of the shared unknowns is not positive definite"
+        else:  # such as the matrix of an inverted cell
+            error = error or "the matrix of the shared unknowns has entries that are not finite"
         failures = [text for text in comm.allgather(error) if text]
         if failures:
             self.destroy()
@@ -186,7 +189,9 @@ class SubstructuredFactor:
             Y, forces = part.eliminate(right)
             loads[self._shared] += forces
         loads = summed(self._comm, loads)
-        values = scipy.linalg.cho_solve(self._corner, loads) if len(loads) else loads
+        values = loads
+        if len(loads):  # loads that are not finite give such solutions, as those of one factor do
+            values = scipy.linalg.cho_solve(self._corner, loads, check_finite=False)
         if part is not None:
             solution = part.substitute(Y, values[self._shared])
             X[self._rows[1]] = solution[self._rows[0]]

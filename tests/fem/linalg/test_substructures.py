@@ -97,6 +97,18 @@ def test_matrix_that_is_not_positive_definite(shift: float) -> None:
     A.destroy()
 
 
+@pytest.mark.parametrize("place", [0, -1])
+def test_matrix_that_is_not_finite(place: int) -> None:
+    """The matrix of an inverted cell is an error on all ranks, in place of a crash of MUMPS."""
+    mesh, V, A = bar((8, 1, 1), CellType.hexahedron, GhostMode.none)
+    row = range(A.getSize()[0])[place]
+    A.setValue(row, row, np.nan)
+    A.assemble()
+    with pytest.raises(FactorizationError, match="NaN"):
+        cholesky(A, prefix="test_", parts=Substructures.of(V))
+    A.destroy()
+
+
 def test_corner_of_the_factor_is_the_schur_complement() -> None:
     """L_s L_sᵀ = A_ss − A_si A_ii⁻¹A_is for any choice of the last unknowns."""
     mesh = create_box(MPI.COMM_SELF, [[0, 0, 0], [3, 1, 1]], (9, 2, 2))
