@@ -63,7 +63,7 @@ def geometric_products(
     num_nodes = len(indptr) - 1
     fields = _with_ghosts(space, displacements)
     modes = np.ascontiguousarray(_with_ghosts(space, vectors))
-    nodal = modes.reshape(num_nodes, -1)
+    nodal = modes.reshape(num_nodes, space.dofmap.bs * modes.shape[1])
     for begin in range(0, fields.shape[1], MAX_CASES):
         block = fields[:, begin : begin + MAX_CASES]
         values = np.zeros((len(indices), block.shape[1]))
@@ -142,4 +142,4 @@ def _with_ghosts(space: fem.FunctionSpace, vectors: Array) -> Array:
     """Return vectors (owned dofs, k) with the values of ghosts (collective)."""
     function = fem.Function(space)
     columns = [as_function(space, v, function).x.array.copy() for v in vectors.T]
-    return np.array(columns).reshape(-1, len(function.x.array)).T
+    return np.array(columns).reshape(vectors.shape[1], len(function.x.array)).T
