@@ -59,10 +59,11 @@ class PlainDeck:
     Attributes:
         text: The deck.
         surfaces: Sets of elements and labels of faces by the name of a surface.
-        internal: Names in capitals of the sets that only surfaces and sections need.
+        auxiliary: Names in capitals of the sets that only surfaces and sections need.
         sections: Materials by the name of a set of elements.
-        behind: Names in capitals of the sets whose faces are surfaces and that no section names.
-        hidden: Names in capitals of internal sets of nodes.
+        only_of_surfaces: Names in capitals of the sets whose faces are surfaces and that no section
+            names.
+        internal_nodes: Names in capitals of the sets of nodes with the parameter INTERNAL.
         unassigned: Material with the reason why the sections give the cells none; None if the deck
             has no material.
         remarks: Texts on contents that are left out, for warnings.
@@ -70,10 +71,10 @@ class PlainDeck:
 
     text: str = ""
     surfaces: Surfaces = field(default_factory=dict)
-    internal: set[str] = field(default_factory=set)
+    auxiliary: set[str] = field(default_factory=set)
     sections: dict[str, DeckMaterial] = field(default_factory=dict)
-    behind: set[str] = field(default_factory=set)
-    hidden: set[str] = field(default_factory=set)
+    only_of_surfaces: set[str] = field(default_factory=set)
+    internal_nodes: set[str] = field(default_factory=set)
     unassigned: DeckMaterial | None = None
     remarks: list[str] = field(default_factory=list)
 
@@ -114,10 +115,12 @@ class _Deck:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.surfaces: Surfaces = {}
-        self.internal: set[str] = set()  # in capitals
-        self.behind: set[str] = set()  # internal sets of surfaces, in capitals
-        self.of_surfaces: set[str] = set()  # other sets of surfaces, in capitals
-        self.hidden: set[str] = set()  # internal sets of nodes, in capitals
+        # Names of sets in capitals: of elements and of nodes with the parameter INTERNAL, of the
+        # former ones that surfaces need, and of all that surfaces need
+        self.internal: set[str] = set()
+        self.internal_nodes: set[str] = set()
+        self.internal_of_surfaces: set[str] = set()
+        self.of_surfaces: set[str] = set()
         self.nodes: set[int] = set()
         self.elements: set[int] = set()
         self.corners: set[int] = set()  # nodes of solids
@@ -172,7 +175,7 @@ class _Deck:
         if not name:
             raise MeshError(f"*{keyword} without the parameter {keyword}=")
         if "INTERNAL" in options:
-            (self.internal if keyword == "ELSET" else self.hidden).add(name.upper())
+            (self.internal if keyword == "ELSET" else self.internal_nodes).add(name.upper())
         scope.add(keyword, name, [], instance)
         for row in rows:
             if "GENERATE" in options:
@@ -286,7 +289,7 @@ class _Deck:
             members = self._members("ELSET", row[0], "")
             if not members:
                 continue
-            self.behind |= {elements.upper(), row[0].upper()} & {*self.internal, elements.upper()}
+            self.internal_of_surfaces |= {elements.upper()} | ({row[0].upper()} & self.internal)
             for place, numbers in members.items():
                 self.scopes[-1].add("ELSET", elements, numbers, place)
             if (elements, label) not in self.surfaces.setdefault(name, []):
@@ -316,12 +319,16 @@ def plain_deck(text: str) -> PlainDeck:
     while deck.scopes:
         deck.end()
     deck.check()
-    internal = deck.behind | {name.upper() for name in deck.section_options}
-    behind = deck.of_surfaces - {o.get("ELSET", "").upper() for o in deck.section_options.values()}
-    remarks = deck.left_out.remarks() + deck.remarks
+    of_sections = {options.get("ELSET", "").upper() for options in deck.section_options.values()}
     return PlainDeck(
-        *("".join(deck.lines), deck.surfaces, internal, deck.sections(), behind, deck.hidden),
-        *(deck.unassigned(), remarks),
+        text="".join(deck.lines),
+        surfaces=deck.surfaces,
+        auxiliary=deck.internal_of_surfaces | {name.upper() for name in deck.section_options},
+        sections=deck.sections(),
+        only_of_surfaces=deck.of_surfaces - of_sections,
+        internal_nodes=deck.internal_nodes,
+        unassigned=deck.unassigned(),
+        remarks=deck.left_out.remarks() + deck.remarks,
     )
 
 

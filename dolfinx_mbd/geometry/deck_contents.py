@@ -71,7 +71,7 @@ _HARMLESS = {
     *("INTEGRATED OUTPUT SECTION", "FILTER", "TIME POINTS", "TRACER PARTICLE"),
     *("NODE FILE", "NODE PRINT", "NODE OUTPUT", "EL FILE", "EL PRINT", "ELEMENT OUTPUT"),
     *("OUTPUT", "NODE RESPONSE", "ELEMENT RESPONSE", "MONITOR", "PRINT", "FILE FORMAT"),
-    *("SECTION PRINT", "SECTION FILE", "FILE OUTPUT", "MODEL CHANGE", "CONTROLS", "PRINT"),
+    *("SECTION PRINT", "SECTION FILE", "FILE OUTPUT", "MODEL CHANGE", "CONTROLS"),
     *("FREQUENCY", "STATIC", "DYNAMIC", "SOLUTION TECHNIQUE", "RADIATE", "FILM", "DFLUX"),
     *("CFLUX", "DENSITY", "USER DEFINED FIELD", "VALUES AT INFINITY", "CORRELATION"),
     *("UEL PROPERTY", "MATRIX ASSEMBLE", "MATRIX OUTPUT", "FIELD", "NO RUN"),
@@ -218,4 +218,6 @@ class LeftOut:
             return []
         more = len(self._unknown) - _SHOWN
         lines = ", ".join(self._unknown[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-        return [f"unknown and ignored with their data: {lines}; check the spelling"]
+        return [
+            f"these lines are unknown and are ignored with their data: {lines}; check the spelling"
+        ]

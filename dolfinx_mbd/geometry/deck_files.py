@@ -155,9 +155,9 @@ def add_deck(model: Any, path: Path) -> Notes:
     notes = Notes([*deck.remarks], unit=getattr(mesh, "unit", None))
     members = _members(mesh.cell_sets, blocks, sizes)
     used_materials, material_of = _materials_of_cells(members, deck.sections, int(sizes[-1]))
-    sets = {name: rows for name, rows in members.items() if name.upper() not in deck.internal}
-    low = {name for name in sets if name.upper() in deck.behind}
-    groups = _groups_of_cells(sets, low, material_of, used_materials, notes)
+    sets = {name: rows for name, rows in members.items() if name.upper() not in deck.auxiliary}
+    minor = {name for name in sets if name.upper() in deck.only_of_surfaces}
+    groups = _groups_of_cells(sets, minor, material_of, used_materials, notes)
     if deck.unassigned and not used_materials:
         notes.materials = dict.fromkeys(groups, deck.unassigned)
     for name, rows in groups.items():
@@ -193,7 +193,7 @@ def _mesh_and_contents(path: Path) -> tuple[Any, PlainDeck]:
         path.write_text(text, encoding="latin-1")
         materials = ansys_materials(text)
         deck = PlainDeck(
-            internal={name.upper() for name in numbers},
+            auxiliary={name.upper() for name in numbers},
             sections={name: materials[k] for name, k in numbers.items() if k in materials},
             remarks=left_out.remarks(),
         )
@@ -275,19 +275,19 @@ def _materials_of_cells(
 
 def _groups_of_cells(
     sets: Mapping[str, Integers],
-    low: set[str],
+    minor: set[str],
     material_of: Integers,
     materials: list[DeckMaterial],
     notes: Notes,
 ) -> dict[str, Integers]:
     """Return disjoint groups of all cells, from the sets that do not overlap smaller ones.
 
-    All cells of a group have the same material. The sets in `low`, which only surfaces need, do not
-    prevent others, and are left out without a remark.
+    All cells of a group have the same material. The sets in `minor`, which only surfaces need, do
+    not prevent others, and are left out without a remark.
     """
     owner = np.full(len(material_of), -1)
     result: dict[str, Integers] = {}
-    for name in sorted(reversed(list(sets)), key=lambda name: (name in low, len(sets[name]))):
+    for name in sorted(reversed(list(sets)), key=lambda name: (name in minor, len(sets[name]))):
         rows = sets[name]
         others = [list(result)[k] for k in np.unique(owner[rows]) if k >= 0]
         equal = [other for other, group in result.items() if np.array_equal(group, rows)]
@@ -297,7 +297,7 @@ def _groups_of_cells(
             result[name] = rows
         elif equal:
             notes.equal[name] = equal[0]
-        elif name not in low:
+        elif name not in minor:
             names = ", ".join(f"'{other}'" for other in others)
             reason = f"overlaps {names}" if names else "has several materials"
             notes.remarks.append(f"the set of cells '{name}' {reason} and is not a group")
@@ -326,7 +326,7 @@ def _groups_of_facets(
     is_surface = repeats[inverse.ravel()] == 1
     facets, corners = facets[is_surface], corners[is_surface]
     members = _facets_of_sets(mesh, deck.surfaces, nodes, corners)
-    notes.remarks += _empty_sets(mesh, deck.surfaces, {*members, *deck.hidden}, nodes)
+    notes.remarks += _empty_sets(mesh, deck.surfaces, {*members, *deck.internal_nodes}, nodes)
     notes.remarks += _almost_whole(mesh, members, corners)
     owner: dict[int, str] = {}
     result: dict[str, Integers] = {}
@@ -399,7 +399,8 @@ def _empty_sets(mesh: Any, surfaces: Surfaces, others: set[str], nodes: Integers
             reasons.append(f"'{name}' ({text})")
     if not reasons:
         return []
-    return [f"no groups, as they have no facets on the surface: {', '.join(reasons)}"]
+    text = "these sets are no groups, because they have no facets on the surface"
+    return [f"{text}: {', '.join(reasons)}"]
 
 
 def _almost_whole(mesh: Any, members: Mapping[str, set[int]], corners: Integers) -> list[str]:

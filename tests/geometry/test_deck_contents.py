@@ -42,7 +42,7 @@ ABAQUS = {
     ],
     "*ELEMNT, TYPE=C3D8\n3, 1, 2, 3, 4\n": ["'*ELEMNT, TYPE=C3D8' (is it *ELEMENT?)"],
     "*STEP\n*BUONDARY\nface, 1\n*MY OWN\n*END STEP\n": ["'*BUONDARY' (is it *BOUNDARY?)"],
-    "*SOMETHING\n1, 2\n": ["unknown and ignored with their data: '*SOMETHING'"],
+    "*SOMETHING\n1, 2\n": ["unknown and are ignored with their data: '*SOMETHING'"],
     "*NSET, NSET=line\n101, 102, 105\n": ["'line' (3 nodes, no whole facet)"],
     "*NODE, NSET=far\n7, 9., 9., 9.\n": ["'far' (1 node, not of solids)"],
     "*NSET, NSET=sum\nfase\n": ["the set 'sum' names the unknown set 'fase'"],

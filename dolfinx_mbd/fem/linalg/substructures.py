@@ -159,13 +159,10 @@ class SubstructuredFactor:
             surplus[among] = L @ L.T - corner[among]
         local.destroy()
         corner += summed(comm, surplus)
-        if np.isfinite(corner).all():
-            try:
-                self._corner = scipy.linalg.cho_factor(corner, lower=True, overwrite_a=True)
-            except scipy.linalg.LinAlgError:
-                error = error or "the matrix of the shared unknowns is not positive definite"
-        else:  # such as the matrix of an inverted cell
-            error = error or "the matrix of the shared unknowns has entries that are not finite"
+        try:  # LAPACK also rejects a pivot that is NaN
+            self._corner = scipy.linalg.cho_factor(corner, True, True, check_finite=False)
+        except scipy.linalg.LinAlgError:
+            error = error or "the matrix of the shared unknowns is not positive definite"
         failures = [text for text in comm.allgather(error) if text]
         if failures:
             self.destroy()

@@ -228,7 +228,7 @@ def materials(reader: Reader, entry: Any, place: Place) -> Any:
         return material(reader, entry, place)
     from dolfinx_mbd.forms.materials import Material
 
-    if entry.keys() & vars(Material)["__dataclass_fields__"].keys():
+    if entry.keys() & {field.name for field in dataclass_fields(Material)}:
         return material(reader, entry, place)
     return {
         int(key) if str(key).isdigit() else key: material(reader, value, (*place, key))
