@@ -128,8 +128,8 @@ def vibration_modes(system: System, state: State, num_modes: int = 6) -> Vibrati
         SolverError: The modes do not converge, or a body is unstable with fixed interfaces.
 
     Note: Collective over the communicator of the meshes. The stiffness of a pressure is symmetric;
-        see the theory of mesh bodies. Without damping and rotation, poles below 1e-7 of the
-        estimated largest frequency of the mesh cannot be distinguished from rigid motions, and are
+        see the theory of mesh bodies. A stiffness whose frequency is below 1e-7 of the estimated
+        largest frequency of the mesh cannot be distinguished from that of a rigid motion, and is
         zero.
 
     Example:
@@ -298,7 +298,7 @@ def _damped_modes(space: _Subspace, num_modes: int) -> tuple[Complex, Complex, _
     waiting = 0
     for _ in range(_ROUNDS):
         m, c, a, k = space.parts()
-        pair = poles_of(m, c, k + a) if small.comm.rank == 0 else None
+        pair = poles_of(m, c, _with_zeros(k + a, _ZERO * b)) if small.comm.rank == 0 else None
         poles, vectors = small.comm.bcast(pair, root=0)
         poles, vectors = poles[:num_modes], vectors[:, :num_modes]
         if len(poles) < num_modes:
@@ -329,6 +329,13 @@ def _damped_modes(space: _Subspace, num_modes: int) -> tuple[Complex, Complex, _
         f"the damped modes do not converge: relative residual {errors.max():.1e}; use fewer modes "
         "or less damping"
     )
+
+
+def _with_zeros(K: Array, bound: float) -> Array:
+    """Return a matrix whose singular values up to a bound, which are round-off, are zero."""
+    left, values, right = np.linalg.svd(K)
+    small = values <= bound
+    return np.asarray(K - (left[:, small] * values[small]) @ right[small])
 
 
 def _orthonormal(
