@@ -5,6 +5,7 @@
     ./with-fenicsx python3 benchmarks/mesh_bodies.py --ranks [--cells 3 5] [--steps 20]
     ./with-fenicsx python3 benchmarks/mesh_bodies.py --rubber --rounds 1 --steps 360 [--cells 2 4 8]
     ./with-fenicsx python3 benchmarks/mesh_bodies.py --large --rounds 1 --steps 1 [--cells 10]
+    ./with-fenicsx python3 benchmarks/mesh_bodies.py --multigrid --rounds 1 --steps 1 [--cells 10]
 
 The slender rod of case W1, 8×8×300 mm of steel, has n×n quadratic hexahedra in its section and 36 n
 along it. The crank turns at 150 rad/s with a step of 0.1 ms. A solve is an application of the
@@ -24,7 +25,8 @@ hexahedra, and the crank turns at 30 rad/s with a step of one degree, on two ran
 steps with the start, and the processor time of the busiest rank with the parts of it.
 
 With `--large`, the rod of case W1 has quadratic tetrahedra, six in each hexahedron, and a factor
-whatever the free memory is: the first steps on two ranks, which contain the factorization.
+whatever the free memory is: the first steps on two ranks, which contain the factorization. With
+`--multigrid`, the same with the solver that is chosen if a factor does not fit.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ RUBBER_HEAD = (
 LARGE_HEAD = "| dofs | steps | s | processor, s | peak of each rank, GB |"
 
 
-def large(cells: int, steps: int) -> dict[str, Any]:
+def large(cells: int, steps: int, *, fits: bool = True) -> dict[str, Any]:
     """Return times and the peak memory of the first steps of a large rod."""
     from mpi4py import MPI
 
@@ -76,7 +78,7 @@ def large(cells: int, steps: int) -> dict[str, Any]:
     from dolfinx_mbd.structures.mesh_bodies import mesh_solver
     from tests.structures.mesh_bodies.models import STEEL, box, ends, slider_crank
 
-    mesh_solver.factor_fits = lambda *arguments, **options: True  # type: ignore[assignment]
+    mesh_solver.factor_fits = lambda *arguments, **options: fits  # type: ignore[assignment]
     comm, start = MPI.COMM_WORLD, time.perf_counter()
     corners = (0, -0.004, -0.004), (0.3, 0.004, 0.004)
     mesh, tags = box(*corners, (36 * cells, cells, cells), "tetrahedron")
@@ -165,8 +167,10 @@ def rubber_row(runs: dict[str, list[dict[str, Any]]]) -> None:
 
 def measure(cells: int, steps: int, kind: str) -> dict[str, Any]:
     """Return numbers and times of the steps after the first tenth."""
-    if kind in ("rubber", "large"):
-        return (rubber if kind == "rubber" else large)(cells, steps)
+    if kind == "rubber":
+        return rubber(cells, steps)
+    if kind in ("large", "multigrid"):
+        return large(cells, steps, fits=kind == "large")
     import raw_mesh_bodies
     from mpi4py import MPI
 
@@ -248,6 +252,7 @@ def main() -> None:
     parser.add_argument("--programs", nargs="+", choices=PEERS, default=[*PEERS], help="of --peers")
     parser.add_argument("--ranks", action="store_true", help="measure one and two ranks alone")
     parser.add_argument("--large", action="store_true", help="measure the memory on two ranks")
+    parser.add_argument("--multigrid", action="store_true", help="the same without a factor")
     parser.add_argument("--rubber", action="store_true", help="measure a soft rod on two ranks")
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -265,8 +270,9 @@ def main() -> None:
         cases, head, line = {k: (k, 1) for k in arguments.programs}, PEERS_HEAD, peers_rows
     elif arguments.ranks:
         cases, head, line = {k: CASES[k] for k in ("one", "two")}, RANKS_HEAD, ranks_row
-    elif arguments.large:
-        cases, head, line = {"two": ("large", 2)}, LARGE_HEAD, large_row
+    elif arguments.large or arguments.multigrid:
+        kind = "large" if arguments.large else "multigrid"
+        cases, head, line = {"two": (kind, 2)}, LARGE_HEAD, large_row
     elif arguments.rubber:
         cases, head, line = {"two": ("rubber", 2)}, RUBBER_HEAD, rubber_row
     print(head + "\n" + "|---" * (head.count("|") - 1) + "|")
