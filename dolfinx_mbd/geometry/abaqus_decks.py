@@ -18,14 +18,9 @@ from itertools import chain
 from typing import Any
 
 from dolfinx_mbd.errors import MeshError
+from dolfinx_mbd.geometry.abaqus_materials import MATERIAL_OPTIONS, AbaqusMaterials
 from dolfinx_mbd.geometry.deck_contents import LeftOut, abaqus_element
-from dolfinx_mbd.geometry.deck_materials import (
-    MATERIAL_OPTIONS,
-    AbaqusMaterials,
-    DeckMaterial,
-    axes_of_points,
-    number,
-)
+from dolfinx_mbd.geometry.deck_materials import DeckMaterial, axes_of_points, number
 
 __all__ = ["FACES", "PlainDeck", "Surfaces", "plain_deck"]
 

@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from dolfinx_mbd.errors import MeshError
 from dolfinx_mbd.geometry import nastran_decks
 from dolfinx_mbd.geometry.abaqus_decks import FACES, PlainDeck, Surfaces, plain_deck
-from dolfinx_mbd.geometry.deck_materials import (
-    DeckMaterial,
+from dolfinx_mbd.geometry.ansys_decks import (
     ansys_materials,
     with_material_sets,
     without_other_elements,
 )
+from dolfinx_mbd.geometry.deck_materials import DeckMaterial
 from dolfinx_mbd.geometry.universal_meshes import read_universal_mesh
 from dolfinx_mbd.optional import optional_module
 
