@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping
 
-from dolfinx_mbd.geometry.deck_contents import LeftOut, ansys_element, similar_command
+from dolfinx_mbd.checks import LENGTHS
+from dolfinx_mbd.geometry.deck_contents import (
+    LeftOut,
+    ansys_element,
+    similar_command,
+)
 from dolfinx_mbd.geometry.deck_materials import DeckMaterial, number, shear_error
+from dolfinx_mbd.geometry.deck_mesh import add_numbers
 
-__all__ = ["ansys_materials", "with_material_sets", "without_other_elements"]
+__all__ = ["ansys_materials", "unit_of_length", "with_material_sets", "without_other_elements"]
 
 
 def ansys_materials(text: str) -> dict[int, DeckMaterial]:
@@ -104,6 +111,32 @@ def _ansys_material(
     )
 
 
+_LENGTHS = {
+    **dict.fromkeys(("SI", "MKS"), "m"),
+    **{"UMKS": "um", "CGS": "cm", "MPA": "mm", "BFT": "ft", "BIN": "in"},
+}
+"""Units of length of the systems of units of Ansys."""
+
+
+def unit_of_length(text: str) -> float | None:
+    """Return the unit of length that an Ansys deck declares with `/UNITS`, m, or None.
+
+    Of several declarations, the last one counts.
+
+    Args:
+        text: The deck.
+    """
+    result = None
+    for line in re.findall(r"^\s*/UNIT[^\n!]*", text, re.I | re.MULTILINE):
+        words = [word.strip().upper() for word in line.split(",")]
+        label, factor = [*words, "", ""][1:3]
+        result = LENGTHS[_LENGTHS[label]] if label in _LENGTHS else None
+        with contextlib.suppress(ValueError):
+            if label in ("USER", "") and number(factor) > 0:
+                result = number(factor)
+    return result
+
+
 def with_material_sets(text: str) -> tuple[str, dict[str, int]]:
     """Return an Ansys deck with a component of the elements of each material.
 
@@ -175,6 +208,7 @@ def _ansys_types(lines: list[str]) -> dict[int, int]:
 def _ansys_elements(lines: list[str]) -> Iterator[tuple[int, int, int, range]]:
     """Yield material, type and number of the elements of the blocks `EBLOCK`, and their lines."""
     active, active_type, k = 1, 1, 0
+    known: set[int] = set()
     while k < len(lines):
         head = lines[k].strip().upper()
         for command in head.split("$"):
@@ -204,8 +238,12 @@ def _ansys_elements(lines: list[str]) -> Iterator[tuple[int, int, int, range]]:
                 block = range(0)  # its lines belong to the first one
             continue
         begin, left = 0, 0
+        numbers: list[int] = []
         for i, row in enumerate(rows):
             begin, left = (i, row[8] - len(row[11:])) if left <= 0 else (begin, left - len(row))
             if left <= 0:
                 material, kind, number = (rows[begin][column] for column in (0, 1, 10))
+                numbers.append(number)
                 yield material, kind, number, range(first + begin, first + i + 1)
+        if "SOLID" in head:
+            add_numbers(known, numbers)
