@@ -13,6 +13,7 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd.errors import FileError, FileWarning, InputError, MeshError, UnitsWarning
 from dolfinx_mbd.fem.surface_integrals import volume_integral
+from dolfinx_mbd.io.cli import main
 
 pytest.importorskip("meshlane")
 comm = MPI.COMM_WORLD
@@ -171,6 +172,21 @@ def test_a_unit_of_length_is_not_enough(read: Any) -> None:
     for unit in ("mm-t", "MM-T-S", "mm_t_s", "mm t s"):
         with pytest.raises(InputError, match=r"LENGTH-MASS-TIME.*did you mean 'mm-t-s'\?"):
             read(abaqus(STEEL), unit=unit)
+
+
+def test_a_description_with_materials_that_cannot_be_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`info` describes them, and succeeds: the mesh can be used with other materials."""
+    path = comm.bcast(tmp_path) / "part.inp"
+    if comm.rank == 0:
+        path.write_text(abaqus(STEEL.replace("*Density\n 7.85e-09,\n", ""), ALUMINIUM))
+    comm.Barrier()
+    assert main(["info", str(path), "--unit", "mm-t-s"]) == 0
+    output = capsys.readouterr().out
+    if comm.rank == 0:
+        assert "material of BACK: ALU; E = 70 GPa" in output
+        assert "it has no *DENSITY" in output
 
 
 def test_materials_of_the_deck_complete_others(read: Any) -> None:

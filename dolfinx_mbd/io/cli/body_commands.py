@@ -30,7 +30,11 @@ from dolfinx_mbd.io.export import FORMATS, OPTIONS, export
 
 def add_to(commands: Any) -> None:
     """Add `info`, `faces`, `compare`, `modes`, `view` and `export` to the commands."""
-    info = commands.add_parser("info", help="describe a reduced body or a mesh")
+    text = (
+        "Describe a reduced body, or a mesh with its groups and the materials of its file. A "
+        "material that cannot be used is no error here, because the mesh can be used with others."
+    )
+    info = commands.add_parser("info", help="describe a reduced body or a mesh", description=text)
     info.add_argument("file", help="a reduced body (.npz) or a mesh")
     add_unit(info)
     info.set_defaults(run=_info)
