@@ -175,19 +175,18 @@ def file_units(argument: str, value: Any) -> UnitFactors:
     except InputError:
         if not isinstance(value, str):
             raise
-        similar = "-".join(re.findall("[a-z]+", value.lower()))
-        similar += "-s" if similar.count("-") == 1 else ""
-        reject(
-            argument,
-            value,
-            f"a unit of length ({', '.join(LENGTHS)}) or a system of units LENGTH-MASS-TIME, such "
-            f"as 'mm-t-s', with a mass of {', '.join(MASSES)} and a time of {', '.join(TIMES)}",
-            hint="" if _unit_system(similar) is None else f"did you mean {similar!r}?",
-        )
+        _reject_units(argument, value, "a unit of length, such as 'mm', or ")
     if size == 1.0:
         return UnitFactors("m-kg-s", 1.0, 1.0, 1.0)
     name = next((key for key, factor in LENGTHS.items() if factor == size), f"{size:g} m")
     return UnitFactors(name, size)
+
+
+def unit_system(argument: str, value: Any) -> UnitFactors:
+    """Return the units of a system LENGTH-MASS-TIME, such as `mm-t-s`."""
+    if (units := _unit_system(value)) is None:
+        _reject_units(argument, value)
+    return units
 
 
 def _unit_system(value: Any) -> UnitFactors | None:
@@ -198,6 +197,20 @@ def _unit_system(value: Any) -> UnitFactors | None:
     ):
         return None
     return UnitFactors(value.strip(), LENGTHS[words[0]], MASSES[words[1]], TIMES[words[2]])
+
+
+def _reject_units(argument: str, value: Any, other: str = "") -> NoReturn:
+    """Raise an error that lists the units; `other` is what else is valid."""
+    expected = (
+        f"{other}a system of units LENGTH-MASS-TIME, such as 'mm-t-s', with a length of "
+        f"{', '.join(LENGTHS)}, a mass of {', '.join(MASSES)} and a time of {', '.join(TIMES)}"
+    )
+    if not isinstance(value, str):
+        reject(argument, value, expected, InputTypeError)
+    similar = "-".join(re.findall("[a-z]+", value.lower()))
+    similar += "-s" if similar.count("-") == 1 else ""
+    hint = "" if _unit_system(similar) is None else f"did you mean {similar!r}?"
+    reject(argument, value, expected, hint=hint)
 
 
 _DEPTH = 32

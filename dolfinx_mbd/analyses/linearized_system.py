@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.analyses.poles import GROWTH, grows
+from dolfinx_mbd.analyses.poles import GROWTH, Poles, grows
 from dolfinx_mbd.analyses.state_space import StateSpace
 from dolfinx_mbd.checks import array, integer
 from dolfinx_mbd.errors import InputError
@@ -22,7 +22,7 @@ Complex = NDArray[np.complex128]
 
 
 @dataclass(frozen=True, eq=False)
-class LinearizedSystem:
+class LinearizedSystem(Poles):
     """Equations M z̈ + (C + G) ż + K z = 0 for the m free coordinates, and their poles.
 
     Attributes:
@@ -113,16 +113,6 @@ class LinearizedSystem:
             matrices=_autonomous(M, rate, K) if state_space is None else state_space,
             **{"inputs": (), "outputs": (), **fields},
         )
-
-    @property
-    def frequencies(self) -> Array:
-        """|λ|/2π of each pole, shape (p,), Hz."""
-        return np.abs(self.poles) / (2 * np.pi)
-
-    @property
-    def damping_ratios(self) -> Array:
-        """−Re λ/|λ| of each pole, shape (p,); 0 for λ = 0, ±1 for a real pole."""
-        return 0.0 - self.poles.real / np.maximum(np.abs(self.poles), 1e-300)
 
     @property
     def stability(self) -> Literal["unstable", "neutral", "stable", "asymptotically stable"]:

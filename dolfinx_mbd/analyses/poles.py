@@ -6,7 +6,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-__all__ = ["GROWTH", "grows", "poles_of"]
+__all__ = ["GROWTH", "Poles", "grows", "poles_of"]
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -17,6 +17,26 @@ GROWTH = 1e-9
 # Poles below this fraction of the largest may be zero; double zeros have errors of √(round-off)
 _ZERO = 1e-7
 _SINGULAR = 1e-11  # singular values of the stiffness below this fraction of the largest may be zero
+
+
+class Poles:
+    """Frequencies and damping ratios of poles λ with Im λ ≥ 0.
+
+    Attributes:
+        poles: λ, shape (p,), 1/s.
+    """
+
+    poles: Complex
+
+    @property
+    def frequencies(self) -> Array:
+        """|λ|/2π of each pole, shape (p,), Hz."""
+        return np.abs(self.poles) / (2 * np.pi)
+
+    @property
+    def damping_ratios(self) -> Array:
+        """−Re λ/|λ| of each pole, shape (p,); 0 for λ = 0, ±1 for a real pole."""
+        return 0.0 - self.poles.real / np.maximum(np.abs(self.poles), 1e-300)
 
 
 def grows(poles: Complex) -> bool:

@@ -18,14 +18,10 @@ from itertools import chain
 from typing import Any
 
 from dolfinx_mbd.errors import MeshError
+from dolfinx_mbd.geometry.abaqus_materials import MATERIAL_OPTIONS, AbaqusMaterials
 from dolfinx_mbd.geometry.deck_contents import LeftOut, abaqus_element
-from dolfinx_mbd.geometry.deck_materials import (
-    MATERIAL_OPTIONS,
-    AbaqusMaterials,
-    DeckMaterial,
-    axes_of_points,
-    number,
-)
+from dolfinx_mbd.geometry.deck_materials import DeckMaterial, axes_of_points, number
+from dolfinx_mbd.geometry.deck_mesh import add_numbers
 
 __all__ = ["FACES", "PlainDeck", "Surfaces", "plain_deck"]
 
@@ -67,6 +63,7 @@ class PlainDeck:
         unassigned: Material with the reason why the sections give the cells none; None if the deck
             has no material.
         remarks: Texts on contents that are left out, for warnings.
+        unit: Unit of length that the file declares, m, or None.
     """
 
     text: str = ""
@@ -77,6 +74,7 @@ class PlainDeck:
     internal_nodes: set[str] = field(default_factory=set)
     unassigned: DeckMaterial | None = None
     remarks: list[str] = field(default_factory=list)
+    unit: float | None = None
 
 
 @dataclass
@@ -90,6 +88,7 @@ class _Scope:
     names: dict[tuple[str, str], str] = field(default_factory=dict)
     sections: list[dict[str, str]] = field(default_factory=list)
     axes: dict[str, Any] = field(default_factory=dict)
+    elements: set[int] = field(default_factory=set)
 
     def add(self, kind: str, name: str, numbers: list[int], instance: str = "") -> None:
         """Add numbers to a set, for an instance in the assembly."""
@@ -234,7 +233,9 @@ class _Deck:
         if kind.startswith("C3D") and size not in _SIZES:
             raise MeshError(f"the type of elements {kind} is unknown: '{line.strip()}'")
         rows = list(_elements(data, size))
-        self.elements.update(row[0] for row in rows)
+        numbers = [row[0] for row in rows]
+        add_numbers(self.scopes[-1].elements, numbers)
+        self.elements.update(numbers)
         if solid:
             for row in rows:
                 if len(row) != size + 1:
@@ -244,7 +245,7 @@ class _Deck:
         else:
             self.left_out.add(abaqus_element(kind), kind, len(rows))
         if "ELSET" in options:
-            self.scopes[-1].add("ELSET", options["ELSET"], [row[0] for row in rows])
+            self.scopes[-1].add("ELSET", options["ELSET"], numbers)
         return f"*ELEMENT, TYPE={f'C3D{size}' if solid else kind}\n"
 
     def check(self) -> None:

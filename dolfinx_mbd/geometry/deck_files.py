@@ -22,12 +22,13 @@ from numpy.typing import NDArray
 from dolfinx_mbd.errors import MeshError
 from dolfinx_mbd.geometry import nastran_decks
 from dolfinx_mbd.geometry.abaqus_decks import FACES, PlainDeck, Surfaces, plain_deck
-from dolfinx_mbd.geometry.deck_materials import (
-    DeckMaterial,
+from dolfinx_mbd.geometry.ansys_decks import (
     ansys_materials,
+    unit_of_length,
     with_material_sets,
     without_other_elements,
 )
+from dolfinx_mbd.geometry.deck_materials import DeckMaterial
 from dolfinx_mbd.geometry.universal_meshes import read_universal_mesh
 from dolfinx_mbd.optional import optional_module
 
@@ -152,7 +153,7 @@ def add_deck(model: Any, path: Path) -> Notes:
     elif cell_type == "hexahedron20":
         points, nodes = _with_inner_nodes(points, nodes)
     sizes = np.cumsum([0, *(len(mesh.cells[k].data) for k in blocks)])
-    notes = Notes([*deck.remarks], unit=getattr(mesh, "unit", None))
+    notes = Notes([*deck.remarks], unit=getattr(mesh, "unit", deck.unit))
     members = _members(mesh.cell_sets, blocks, sizes)
     used_materials, material_of = _materials_of_cells(members, deck.sections, int(sizes[-1]))
     sets = {name: rows for name, rows in members.items() if name.upper() not in deck.auxiliary}
@@ -196,6 +197,7 @@ def _mesh_and_contents(path: Path) -> tuple[Any, PlainDeck]:
             auxiliary={name.upper() for name in numbers},
             sections={name: materials[k] for name, k in numbers.items() if k in materials},
             remarks=left_out.remarks(),
+            unit=unit_of_length(text),
         )
     return _read(path), deck
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.errors import MeshError
 from dolfinx_mbd.geometry.deck_materials import DeckMaterial
 
-__all__ = ["Block", "DeckMesh", "Integers"]
+__all__ = ["Block", "DeckMesh", "Integers", "add_numbers"]
 
 Integers = NDArray[np.int64]
+
+_SHOWN = 5  # repeated numbers in an error
 
 
 class Block(NamedTuple):
@@ -21,6 +25,26 @@ class Block(NamedTuple):
     type: str
     data: Integers
     dim: int
+
+
+def add_numbers(known: set[int], numbers: Sequence[int]) -> None:
+    """Add the numbers of elements to those that are known.
+
+    Args:
+        known: Numbers of the elements before.
+        numbers: Numbers of further elements.
+
+    Raises:
+        MeshError: Several elements have the same number.
+    """
+    size = len(known)
+    before = known.intersection(numbers)
+    known.update(numbers)
+    if len(known) == size + len(numbers):
+        return
+    repeated = sorted(before | {n for n, count in Counter(numbers).items() if count > 1})
+    shown = ", ".join(map(str, repeated[:_SHOWN])) + ", ..." * (len(repeated) > _SHOWN)
+    raise MeshError(f"several elements have the same number ({shown}); keep one of each number")
 
 
 class DeckMesh(NamedTuple):

@@ -73,7 +73,7 @@ def read_msh(
             notes = json.loads(Path(folder, "notes.json").read_text(encoding="utf-8"))
             declared = notes["unit"]
             if declared is not None and abs(declared / unit - 1) > _SAME_UNIT:
-                text = f"it declares the unit of length {declared:g} m (dataset 164), and is read"
+                text = f"it declares the unit of length {declared:g} m, and is read"
                 notes["remarks"].append(f"{text} with {unit:g} m; use the argument unit")
             if notes["remarks"]:
                 warn(FileWarning(f"'{os.fspath(path)}': {'; '.join(notes['remarks'])}"))

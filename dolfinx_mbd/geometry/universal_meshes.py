@@ -14,7 +14,7 @@ import numpy as np
 
 from dolfinx_mbd.errors import MeshError
 from dolfinx_mbd.geometry.deck_materials import number as number_in
-from dolfinx_mbd.geometry.deck_mesh import Block, DeckMesh, Integers
+from dolfinx_mbd.geometry.deck_mesh import Block, DeckMesh, Integers, add_numbers
 
 __all__ = ["read_universal_mesh"]
 
@@ -101,6 +101,9 @@ def read_universal_mesh(path: Path) -> DeckMesh:
             raise MeshError(f"its dataset {number} cannot be read: {error}") from None
     if not contents.labels or not contents.elements:
         raise MeshError("it has no nodes (dataset 2411) or no elements (dataset 2412)")
+    labels: set[int] = set()
+    for entries in contents.elements.values():
+        add_numbers(labels, [label for label, _ in entries])
     row_of = {label: k for k, label in enumerate(contents.labels)}
     blocks = [_block(kind, entries, row_of) for kind, entries in contents.elements.items()]
     numbers = [

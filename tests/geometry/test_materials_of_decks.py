@@ -11,8 +11,9 @@ import pytest
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.errors import FileError, FileWarning, InputError, UnitsWarning
+from dolfinx_mbd.errors import FileError, FileWarning, InputError, MeshError, UnitsWarning
 from dolfinx_mbd.fem.surface_integrals import volume_integral
+from dolfinx_mbd.io.cli import main
 
 pytest.importorskip("meshlane")
 comm = MPI.COMM_WORLD
@@ -23,6 +24,7 @@ GRID = [(25.0 * i, 10.0 * j, 10.0 * k) for i in range(NX + 1) for j in (0, 1) fo
 HEX = np.array([0, 4, 6, 2, 1, 5, 7, 3])
 CELLS = [[int(n) + 4 * i + 1 for n in HEX] for i in range(NX)]
 VOLUME = 100e-3 * 10e-3 * 10e-3
+SYSTEMS = "a system of units LENGTH-MASS-TIME, such as 'mm-t-s', with a length of m, dm"
 
 
 def numbers(values: Any) -> str:
@@ -165,13 +167,26 @@ def test_a_unit_of_length_is_not_enough(read: Any) -> None:
         mbd.ElasticModel(mesh)
     assert mbd.ElasticModel(mesh, mbd.STEEL).material is mbd.STEEL
     for unit in ("mm-stone-s", "N-mm-s", "furlong"):
-        with pytest.raises(
-            InputError, match="LENGTH-MASS-TIME, such as 'mm-t-s', with a mass of kg"
-        ):
+        with pytest.raises(InputError, match=f"a unit of length, such as 'mm', or {SYSTEMS}"):
             read(abaqus(STEEL), unit=unit)
     for unit in ("mm-t", "MM-T-S", "mm_t_s", "mm t s"):
         with pytest.raises(InputError, match=r"LENGTH-MASS-TIME.*did you mean 'mm-t-s'\?"):
             read(abaqus(STEEL), unit=unit)
+
+
+def test_a_description_with_materials_that_cannot_be_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`info` describes them, and succeeds: the mesh can be used with other materials."""
+    path = comm.bcast(tmp_path) / "part.inp"
+    if comm.rank == 0:
+        path.write_text(abaqus(STEEL.replace("*Density\n 7.85e-09,\n", ""), ALUMINIUM))
+    comm.Barrier()
+    assert main(["info", str(path), "--unit", "mm-t-s"]) == 0
+    output = capsys.readouterr().out
+    if comm.rank == 0:
+        assert "material of BACK: ALU; E = 70 GPa" in output
+        assert "it has no *DENSITY" in output
 
 
 def test_materials_of_the_deck_complete_others(read: Any) -> None:
@@ -442,6 +457,44 @@ def test_ansys_materials_that_cannot_be_used(read: Any, old: str, new: str, mess
     mesh = read(ansys(MPDATA.replace(old, new)), "part.cdb")
     with pytest.raises(FileError, match=message):
         mbd.ElasticModel(mesh)
+
+
+@pytest.mark.parametrize(
+    ("line", "metres"),
+    [
+        ("/UNITS,MPA", None),  # the deck is read in mm
+        ("/units, user, 0.001, 1000", None),
+        ("/UNITS,USER", None),
+        ("/UNITS,SI\n/UNITS,MPA ! the last one counts", None),
+        ("! /UNITS,SI", None),
+        ("/UNITS,SI", "1"),
+        ("/UNITS,uMKS", "1e-06"),
+        ("/UNITS,BIN", "0.0254"),
+        ("/UNITS,USER,0.01", "0.01"),
+    ],
+)
+def test_the_units_that_ansys_declares(read: Any, line: str, metres: str | None) -> None:
+    """A warning says if the deck is read with another unit of length."""
+    text = ansys(MPDATA).replace("/PREP7", f"{line}\n/PREP7")
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("always")
+        read(text, "part.cdb")
+    if comm.rank == 0:
+        texts = [str(w.message) for w in record if "unit of length" in str(w.message)]
+        assert len(texts) == (metres is not None)
+        assert metres is None or f"unit of length {metres} m, and is read with 0.001 m" in texts[0]
+
+
+def test_several_elements_with_one_number(read: Any) -> None:
+    """Within a part the number of an element is unique."""
+    repeated = f"*Element, type=C3D8\n8, {numbers(CELLS[0])}\n3, {numbers(CELLS[1])}\n"
+    with pytest.raises(MeshError, match=r"several elements have the same number \(3, 8\)"):
+        read(abaqus(STEEL, ALUMINIUM).replace("*Elset", f"{repeated}*Elset", 1))
+    text = ansys(MPDATA)
+    row = "".join(f"{n:9d}" for n in [7, 1, 1, 1, 0, 0, 0, 0, 8, 0, 8, *CELLS[7]])
+    assert row in text
+    with pytest.raises(MeshError, match=r"several elements have the same number \(8\)"):
+        read(text.replace(row, f"{row}\n{row}"), "part.cdb")
 
 
 def test_plasticity_in_ansys_is_left_out(read: Any) -> None:

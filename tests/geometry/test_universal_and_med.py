@@ -125,7 +125,7 @@ UNITS = "         5mm (milli-newton)        2\n   1.0D+03   1.0D+03   1.0D+00\n 
 def test_the_unit_of_length_that_a_file_declares(tmp_path: Path, text: str) -> None:
     path = tmp_path / "salome.unv"
     path.write_text(dataset(164, UNITS.splitlines()) + as_by_salome(text))
-    with pytest.warns(FileWarning, match=r"unit of length 0.001 m .*is read with 1 m"):
+    with pytest.warns(FileWarning, match=r"unit of length 0.001 m, and is read with 1 m"):
         mbd.read_mesh(path, MPI.COMM_SELF)
 
 
@@ -140,13 +140,17 @@ def test_the_unit_of_length_that_a_file_declares(tmp_path: Path, text: str) -> N
             "dataset 2412 cannot be read: .* a solid of the unknown type 114",
         ),
         ("       111", "       115", "has 4 instead of 8 nodes"),
+        ("REPEATED", "", "several elements have the same number"),
     ],
 )
 def test_files_that_cannot_be_used(
     tmp_path: Path, text: str, old: str, new: str, message: str
 ) -> None:
     path = tmp_path / "salome.unv"
-    path.write_text(as_by_salome(text).replace(old, new))
+    content = as_by_salome(text).replace(old, new)
+    if old == "REPEATED":  # the elements of the file twice
+        content += next(dataset(number, rows) for number, rows in datasets(text) if number == 2412)
+    path.write_text(content)
     with pytest.raises(MeshError, match=message):
         mbd.read_mesh(path, MPI.COMM_SELF)
     path.write_text(as_by_salome(text)[:-400])  # an incomplete file

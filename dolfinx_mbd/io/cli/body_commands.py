@@ -23,13 +23,18 @@ from dolfinx_mbd.io.cli.option_values import (
     numbers,
     output_path,
     setting,
+    unit_system,
 )
-from dolfinx_mbd.io.export import FORMATS, OPTIONS, UNITS, export
+from dolfinx_mbd.io.export import FORMATS, OPTIONS, export
 
 
 def add_to(commands: Any) -> None:
     """Add `info`, `faces`, `compare`, `modes`, `view` and `export` to the commands."""
-    info = commands.add_parser("info", help="describe a reduced body or a mesh")
+    text = (
+        "Describe a reduced body, or a mesh with its groups and the materials of its file. A "
+        "material that cannot be used is no error here, because the mesh can be used with others."
+    )
+    info = commands.add_parser("info", help="describe a reduced body or a mesh", description=text)
     info.add_argument("file", help="a reduced body (.npz) or a mesh")
     add_unit(info)
     info.set_defaults(run=_info)
@@ -248,8 +253,8 @@ def _add_export(commands: Any) -> None:
     add("file", help="a reduced body (.npz)")
     text = "format; see below"
     add("--to", required=True, choices=tuple(FORMATS), metavar="FORMAT", help=text)
-    text = "units of the numbers in the file (default m-kg-s)"
-    add("--units", default="m-kg-s", choices=tuple(UNITS), help=text)
+    text = "units of the numbers in the file, LENGTH-MASS-TIME, for example mm-t-s (default m-kg-s)"
+    add("--units", type=unit_system, default="m-kg-s", metavar="U", help=text)
     text = "option of the format, for example dialect=fembeam for sid; see below"
     add("--option", action="append", default=[], metavar="NAME=VALUE", help=text)
     text = "file to write (default: name of the input file with the suffix of the format)"

@@ -23,8 +23,17 @@ MANY = 100_000  # largest size of a range of numbers; a larger range is consider
 
 def file_units(text: str) -> str:
     """Return a known unit of length such as `mm`, or system of units such as `mm-t-s`."""
+    return _checked_units(checks.file_units, text)
+
+
+def unit_system(text: str) -> str:
+    """Return a known system of units such as `mm-t-s`."""
+    return _checked_units(checks.unit_system, text)
+
+
+def _checked_units(check: Callable[[str, str], object], text: str) -> str:
     try:
-        checks.file_units("the unit", text)
+        check("the unit", text)
     except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return text

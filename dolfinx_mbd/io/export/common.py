@@ -263,7 +263,8 @@ def export(
         path: File to write; the extension of the format is added to a path without an extension.
             Missing directories are created.
         format: A name in `FORMATS`.
-        units: Units of the numbers in the file: a name in `UNITS`, or your own `Units`.
+        units: Units of the numbers in the file: a name `LENGTH-MASS-TIME`, such as `mm-t-s`, or
+            your own `Units`.
         overwrite: Whether to replace an existing file. By default an error is raised unless an
             existing file has the same content.
         **options: Options of the format; see `FORMATS[format].options` and `OPTIONS`.

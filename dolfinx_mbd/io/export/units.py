@@ -11,6 +11,7 @@ The declarations of the arrays in `dolfinx_mbd.body` contain the units of all pa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -19,7 +20,7 @@ import numpy as np
 
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.body.tree import checked, map_arrays
-from dolfinx_mbd.checks import choice, name, number
+from dolfinx_mbd.checks import LENGTHS, MASSES, TIMES, name, number, unit_system
 
 
 @dataclass(frozen=True)
@@ -76,21 +77,44 @@ class Units:
         return f"{self.name}: length {length}, mass {mass}, time {time}, force {force}, rad"
 
 
-SI = Units("m-kg-s")
-
-_OTHERS = (
-    Units("mm-t-s", length=1e3, mass=1e-3),
-    Units("mm-kg-ms", length=1e3, time=1e3, force_name="kN"),
-)
-UNITS: Mapping[str, Units] = MappingProxyType({units.name: units for units in (SI, *_OTHERS)})
-"""Systems of units by name."""
+_FORCES = {
+    "N": 1.0,
+    "kN": 1e3,
+    "MN": 1e6,
+    "mN": 1e-3,
+    "uN": 1e-6,
+    "dyn": 1e-5,
+    "lbf": 4.4482216152605,
+}
+"""Names of units of force, N."""
 
 
 def as_units(units: Units | str) -> Units:
-    """Return a system of units, given directly or by its name."""
+    """Return a system of units, given directly or by its name `LENGTH-MASS-TIME`.
+
+    The units are those of meshes and decks that `dolfinx_mbd.read_mesh` reads.
+    """
     if isinstance(units, Units):
         return units
-    return UNITS[choice("units", units, UNITS)]
+    known = unit_system("units", units)
+    length, mass, time = known.name.split("-")
+    force = known.stress * known.length**2
+    names = (key for key, value in _FORCES.items() if math.isclose(value, force, rel_tol=1e-9))
+    return Units(
+        known.name,
+        length=1.0 / LENGTHS[length],
+        mass=1.0 / MASSES[mass],
+        time=1.0 / TIMES[time],
+        force_name=next(names, f"{mass} {length}/{time}^2"),
+    )
+
+
+SI = Units("m-kg-s")
+
+UNITS: Mapping[str, Units] = MappingProxyType(
+    {name: as_units(name) for name in (SI.name, "mm-t-s", "mm-kg-ms")}
+)
+"""Frequent systems of units by name; `export` accepts all names `LENGTH-MASS-TIME`."""
 
 
 def scaled(body: ReducedBody, units: Units | str) -> ReducedBody:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd import checks
 from dolfinx_mbd.analyses.linearized_system import LinearizedSystem
-from dolfinx_mbd.analyses.poles import poles_of
+from dolfinx_mbd.analyses.poles import Poles, poles_of
 from dolfinx_mbd.analyses.signals import Inputs
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
@@ -65,7 +65,7 @@ _DEPENDENT = (
 
 
 @dataclass(frozen=True, eq=False)
-class VibrationModes:
+class VibrationModes(Poles):
     """Lowest natural modes of a mechanism with mesh bodies; see `vibration_modes`.
 
     Attributes:
@@ -92,16 +92,6 @@ class VibrationModes:
     displacements: dict[str, Complex]
 
     __repr__ = short_repr
-
-    @property
-    def frequencies(self) -> Array:
-        """|λ|/2π of each pole, shape (p,), Hz."""
-        return np.abs(self.poles) / (2 * np.pi)
-
-    @property
-    def damping_ratios(self) -> Array:
-        """−Re λ/|λ| of each pole, shape (p,); 0 for λ = 0, ±1 for a real pole."""
-        return 0.0 - self.poles.real / np.maximum(np.abs(self.poles), 1e-300)
 
 
 def vibration_modes(system: System, state: State, num_modes: int = 6) -> VibrationModes:

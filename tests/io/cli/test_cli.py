@@ -152,6 +152,16 @@ def test_export(folder: Path, name: str, comm: MPI.Intracomm) -> None:
     assert path.stat().st_size > 500
 
 
+def test_export_in_other_units(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["export", str(folder / "rod.npz"), "--to", "mbdyn", "-o", str(folder / "in-units.fem")]
+    assert main([*words, "--units", "mm-g-ms"]) == 0
+    if MPI.COMM_WORLD.rank == 0:
+        assert "mm-g-ms: length mm, mass g, time ms, force N" in capsys.readouterr().out
+    assert main([*words, "--units", "mm-t"]) == 2
+    if MPI.COMM_WORLD.rank == 0:
+        assert "did you mean 'mm-t-s'?" in capsys.readouterr().err
+
+
 def test_help_of_export(capsys: pytest.CaptureFixture[str]) -> None:
     """The line of each format lists its options, and each option is described."""
     assert main(["export", "--help"]) == 0
@@ -241,7 +251,11 @@ BAD = {
         2,
         "20000 or 20kHz",
     ),
-    "unit": (["reduce", "rod.msh", "--material", "steel", "--unit", "furlong"], 2, "(m, dm, cm,"),
+    "unit": (
+        ["reduce", "rod.msh", "--material", "steel", "--unit", "furlong"],
+        2,
+        "length of m, dm, cm,",
+    ),
     "reference": (
         ["reduce", "{}/rod.msh", "--material", "steel", "--reference", "fixed"],
         1,
