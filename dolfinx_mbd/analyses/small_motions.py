@@ -199,7 +199,7 @@ def small_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
 
 
 def balanced_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
-    """Set the multipliers that minimize the residual, and return the coefficients.
+    """Set the multipliers that minimize the residual, and return the linear equations.
 
     Each equation is divided by the square root of its mass.
     """

@@ -118,13 +118,13 @@ def interface_motions(stiffness: Array, reaction: Array, motions: Array) -> Arra
 
     The rigid `motions` of the interfaces have zero stiffness.
     """
-    count = motions.shape[1]
-    if len(stiffness) == count:
+    num_rigid = motions.shape[1]
+    if len(stiffness) == num_rigid:  # a single interface: it moves only with the body
         return np.zeros_like(reaction)
     scale = 1 / np.sqrt(np.diag(stiffness))
     rigid = motions / scale[:, None]
     q, _ = np.linalg.qr(rigid / np.linalg.norm(rigid, axis=0), mode="complete")
-    Z = scale[:, None] * q[:, count:]
+    Z = scale[:, None] * q[:, num_rigid:]
     return np.asarray(Z @ np.linalg.solve(Z.T @ stiffness @ Z, Z.T @ reaction))
 
 
@@ -138,9 +138,10 @@ def stiffening(
     """Return the reduced geometric stiffness of all unit load cases.
 
     ∫ (∇u σ₀):∇v is the same for each component of the displacement, so that a scalar matrix per
-    load suffices. The nodes of a rigid interface move by θ×ξ + ½ θ×(θ×ξ). The stiffness includes
-    the work of the forces f of the interface on the second term, ½ θᵀ (Σ f⊗ξ − tr(Σ f⊗ξ) I) θ.
-    Without this work, the lateral stress at a rigid end face would resist the rotation of the face.
+    load suffices. The nodes of a rigid interface move by θ×ξ + ½ θ×(θ×ξ). The strain energy, and so
+    the stiffness, includes the work of the forces f of the interface on the second term, ½ θᵀ (Σ
+    f⊗ξ − tr(Σ f⊗ξ) I) θ. Without this work, the lateral stress at a rigid end face would resist the
+    rotation of the face.
 
     Args:
         problem: Matrices of the body.

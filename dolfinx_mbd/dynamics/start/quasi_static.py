@@ -324,7 +324,7 @@ def elastic_derivative(
     eqs.frames.update_velocities()
     rows = np.concatenate([B, rate_rows(eqs, rates)])
     rate_derivatives = [
-        eqs.frames.axis_rate_derivative(name, s.joint(name).axis_by_default) for name in rates
+        eqs.frames.axis_rate_derivative(name, s.joint(name).default_motion) for name in rates
     ]
     if len(rows):
         derivative = np.concatenate(

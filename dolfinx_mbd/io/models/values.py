@@ -187,10 +187,11 @@ class Reader:
         choices = [name[7:].split(",") for name in field.types if name.startswith("choice:")]
         if any(value in names for names in choices):
             return value
-        variables, units, components, default = FORMULAS[kind, field.name]
+        rule = FORMULAS[kind, field.name]
+        variables, units, components, default = rule
         if isinstance(value, dict):
             return self._made(FUNCTIONS, value, default, place)
-        if components == 0:
+        if rule.is_object:
             names = ", ".join(n for n in declared_fields(FUNCTIONS[default]) if n != "constants")
             text = f"expected expressions by name ({names}), or the type of a law"
             raise InputError(f"{text}: {', '.join(FUNCTIONS)}; got {value!r}", value=value)
