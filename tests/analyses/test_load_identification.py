@@ -27,7 +27,10 @@ def measured() -> tuple[mbd.ReducedBody, mbd.results.Solution, dict[str, np.ndar
     mesh = mbd.build_mesh(geometry, MPI.COMM_SELF)
     reduction = mbd.reduce(mesh, mbd.STEEL, interfaces=["big_end", "small_end"], num_modes=6)
     places = {
-        f"{name} {side}": mbd.durability.GaugeSpec((x * geometry.length, y, 0.0), (1, 0, 0), "4mm")
+        # positions beside the shank, which `gauges` moves to its surface
+        f"{name} {side}": mbd.durability.GaugeSpec(
+            (x * geometry.length, y, 0.0), (1, 0, 0), length="4mm"
+        )
         for name, x in (("first", 0.35), ("second", 0.6))
         for side, y in (("upper", 0.05), ("lower", -0.05))
     }

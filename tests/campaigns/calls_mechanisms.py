@@ -1,4 +1,8 @@
-"""Valid calls of the public functions and methods for mechanisms; see `calls`."""
+"""Valid calls of the public functions and methods for mechanisms; see `calls`.
+
+Each call takes the objects of a `Bench` b, for example the arguments `first` and `second` of a
+joint (b.frames) or of a force element (b.ends).
+"""
 
 from __future__ import annotations
 
