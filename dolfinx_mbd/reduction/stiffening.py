@@ -39,7 +39,8 @@ from dolfinx_mbd.forms import geometric_stiffness
 
 _log = logging.getLogger("dolfinx_mbd")
 
-# Indices of the wrench components that deform a body, by the dimension of its displacements
+# Indices of the wrench components (or motions) of an interface in space that a body has, by the
+# dimension of its displacements
 WRENCH_INDICES = {3: [0, 1, 2, 3, 4, 5], 2: [0, 1, 5]}
 
 

@@ -326,7 +326,7 @@ def test_coefficients_are_derivatives_of_the_rows() -> None:
     for k, unit in enumerate(eps * np.eye(8)):
         for matrix, one, two in (
             (motions.stiffness[:, k], rows(unit, zero), rows(-unit, zero)),
-            (motions.rate[:, k], rows(zero, unit), rows(zero, -unit)),  # C_y
+            (motions.damping[:, k], rows(zero, unit), rows(zero, -unit)),
         ):
             slope = (one - two) / (2 * eps)
             assert np.allclose(matrix, slope, atol=1e-4 * np.abs(slope).max()), k

@@ -43,12 +43,12 @@ def box(
     mesh = dmesh.create_box(
         MPI.COMM_WORLD, [np.array(lower), np.array(upper)], cells, dmesh.CellType[kind]
     )
-    ends = [
+    facets_of_ends = [
         dmesh.locate_entities_boundary(mesh, 2, lambda x, place=place: np.isclose(x[0], place))
         for place in (lower[0], upper[0])
     ]
-    facets = np.concatenate(ends).astype(np.int32)
-    values = np.repeat(np.array([1, 2], dtype=np.int32), [len(end) for end in ends])
+    facets = np.concatenate(facets_of_ends).astype(np.int32)
+    values = np.repeat(np.array([1, 2], dtype=np.int32), [len(end) for end in facets_of_ends])
     order = np.argsort(facets)
     return mesh, dmesh.meshtags(mesh, 2, facets[order], values[order])
 

@@ -113,7 +113,7 @@ def tumbling_l(n: int, degree: int) -> MeshBody:
     mesh = dmesh.create_submesh(box_mesh, 3, cells)[0]
     y = mesh.geometry.x[:, 1]
     mesh.geometry.x[:, 1] = np.where(y > 3, 3 + (y - 3) * 7 / 6, y)
-    ends = [
+    facets = [
         dmesh.locate_entities_boundary(mesh, 2, lambda x, k=k, at=at: np.isclose(x[k], at))
         for k, at in ((1, 10.0), (0, 6.0))
     ]
@@ -123,8 +123,8 @@ def tumbling_l(n: int, degree: int) -> MeshBody:
         return t / 2.5 if t <= 2.5 else max(0.0, (5 - t) / 2.5)
 
     loads = {
-        "top": Traction(ends[0], lambda t: ramp(t) * pull),
-        "side": Traction(ends[1], lambda t: -ramp(t) * pull),
+        "top": Traction(facets[0], lambda t: ramp(t) * pull),
+        "side": Traction(facets[1], lambda t: -ramp(t) * pull),
     }
     material = Material(2 * 2000 * (1 + 0.3), 0.3, 100.0)  # for the density alone
     return MeshBody("L", mesh, material=material, energy=neo_hookean_7, loads=loads)
