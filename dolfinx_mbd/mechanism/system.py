@@ -189,6 +189,7 @@ class System(HtmlView):
 
     # ---- numbering ------------------------------------------------------------------------------
     def _number_bodies(self) -> None:
+        """Number coordinates, velocities and frames of the bodies and states of the loads."""
         counts = [len(body.frame_names) for body in self.bodies]
         self.q_slices = _slices(body.num_coordinates for body in self.bodies)
         self.v_slices = _slices(body.num_velocities for body in self.bodies)

@@ -165,6 +165,7 @@ class Balance:
         restore(self._eqs, self._t, self._v, self._rates, self._eqs.system.rigid)
 
     def _newton(self) -> None:
+        """Iterate to balanced forces, with a factor that serves while errors decrease fast."""
         force, error = self._evaluate()
         for _ in range(_MAX_ITERATIONS):
             if error <= 1.0:

@@ -158,6 +158,7 @@ class Reader:
             raise EntryError(place, str(error)) from None
 
     def _value(self, field: Declared, kind: str, value: Any, place: Place) -> Any:
+        """Return the value of a field, converted to the first of its types that fits."""
         if value is None and ("None" in field.types or field.default is None):
             return None
         if (kind, field.name) in FORMULAS:
