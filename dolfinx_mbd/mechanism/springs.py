@@ -263,7 +263,7 @@ class JointFriction(JointElement):
 
     Example:
         >>> friction = mbd.mechanism.JointFriction("friction", "hinge", limit=2.0, rate=0.01)
-        >>> friction.magnitude(0.0, 0.0, 1.0)
+        >>> friction.magnitude(t=0.0, s=0.0, rate=1.0)
         -2.0
     """
 

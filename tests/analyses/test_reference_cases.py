@@ -55,7 +55,9 @@ def test_free_rotation() -> None:
 def test_rigid_engine_follows_the_closed_form(cylinder: int) -> None:
     """V2: r = 40 mm, l = 137 mm, 6000 rpm, every cylinder over a whole turn."""
     speed = 628.318
-    engine = inline_engine(rigid_rod(0.137, 0.153, thickness=0.01), speed=speed, gas=False)
+    engine = inline_engine(
+        rigid_rod(length=0.137, mass=0.153, thickness=0.01), speed=speed, gas=False
+    )
     run = simulate(engine, t_end=0.01, dt=1e-5, stride=20).projected()
     throw = {1: 0.0, 3: 2 * np.pi / 3, 2: 4 * np.pi / 3}[cylinder]
     exact = SliderCrank(0.040, 0.137).motion(speed * run.time + throw, speed)
@@ -99,7 +101,7 @@ def test_closed_form_derivatives() -> None:
 
 
 def test_a_state_can_be_given_to_start_from() -> None:
-    engine = inline_engine(rigid_rod(0.137, 0.153, thickness=0.01), speed=100.0)
+    engine = inline_engine(rigid_rod(length=0.137, mass=0.153, thickness=0.01), speed=100.0)
     first = simulate(engine, t_end=1e-3, dt=1e-5)
     assert isinstance(first.final_state, State)
     continued = simulate(engine, t_end=2e-3, dt=1e-5, start=first.final_state)

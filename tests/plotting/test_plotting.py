@@ -159,7 +159,7 @@ def test_bodies_without_shape_are_bars_to_their_frames() -> None:
     for point, _ in frames.values():
         assert np.linalg.norm(skin.points - np.asarray(point), axis=1).min() < 0.009
     assert skin_of_body(Ground(), 1.0) is None
-    rod = skin_of_body(FlexibleBody("rod", rigid_rod(0.2, 1.0)), 1.0)
+    rod = skin_of_body(FlexibleBody("rod", rigid_rod(length=0.2, mass=1.0)), 1.0)
     assert rod is not None and rod[1] and np.ptp(rod[0].points[:, 0]) > 0.199
 
 

@@ -30,7 +30,8 @@ def engine(supply: OilSupply, cavitation: str, *, mains: bool = False) -> mbd.Sy
     bearings = {"big_end": film} | ({"main": film} if mains else {})
     design = EngineDesign(cylinders=1)
     rod = rigid_rod(length=0.137, mass=0.153)
-    return inline_engine(rod, design, speed=SPEED, angle=np.radians(440.0), bearings=bearings)
+    start = np.radians(440.0)  # intake: a small load
+    return inline_engine(rod, design, speed=SPEED, angle=start, bearings=bearings)
 
 
 @pytest.fixture(scope="module")
