@@ -139,6 +139,7 @@ def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
 def _header(
     archive: zipfile.ZipFile, info: zipfile.ZipInfo, kind: Kind, path: str | Path
 ) -> dict[str, Any]:
+    """Return the header of a file; raise an error if its format or version does not fit."""
     header = json.loads(str(_array(archive, info)))
     if not isinstance(header, dict) or header.get("format") != kind.format:
         raise kind.error(f"{path}: not a {kind.title} (its header has another format)", path=path)

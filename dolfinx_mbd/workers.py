@@ -80,7 +80,8 @@ def completed(
 
     With an executor, `limit` is the largest number of tasks in progress. Without one, `limit` is
     the number of worker processes; if it is less than 2, the tasks run in this process. Each
-    process unpacks `shared` once. `LostWorkError` is raised if a worker process is lost.
+    process unpacks `shared` once. `function` catches its errors and returns them as results (as
+    `perform` does). `LostWorkError` is raised if a worker process is lost or cannot accept a task.
     """
     if executor is not None:
         yield from _submit(executor, limit, (function, shared), tasks)
@@ -109,7 +110,7 @@ def _submit(
                 yield pending.pop(future), result
     except InputError:
         raise
-    except Exception as error:
+    except Exception as error:  # of the executor: `function` returns its own errors
         text = f"a worker process could not accept its task ({type(error).__name__}: {error})"
         if isinstance(error, BrokenExecutor):
             text = "a worker process ended early, for example because memory ran out"

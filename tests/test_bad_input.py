@@ -547,9 +547,10 @@ MECHANISMS = [
     case("bores that are not parallel", "the bores must be parallel .*Give the interfaces' axes",
          slider(tilted())),
     case("a path for a rod", "^rod must be ReducedBody", slider("rod.npz"), TypeError),
-    case("rod without length", "^length must be", lambda b: mechanisms.rigid_rod(0.0, 1.0)),
+    case("rod without length", "^length must be",
+         lambda b: mechanisms.rigid_rod(length=0.0, mass=1.0)),
     case("rod without mass", "^mass must be a positive",
-         lambda b: mechanisms.rigid_rod(0.3, 0.0)),
+         lambda b: mechanisms.rigid_rod(length=0.3, mass=0.0)),
     case("firing order", "^firing_order must be", design(firing_order=(1, 2, 2))),
     case("throws against the firing order", "is not at top dead centre; it needs a throw of",
          design(throw_angles=(0, 0, 0))),
@@ -740,7 +741,7 @@ class Refuse:
             raise ModuleNotFoundError("No module named " + repr(name))
 sys.meta_path.insert(0, Refuse())
 import dolfinx_mbd as mbd
-mbd.mechanisms.rigid_rod(0.3, 1.0)
+mbd.mechanisms.rigid_rod(length=0.3, mass=1.0)
 mbd.reduce
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

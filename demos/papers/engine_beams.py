@@ -11,8 +11,8 @@ and figures go to `results/engine_beams`. Runs on one rank and under `mpirun -n 
 # element each, superposes the deformation on the rigid motion, and compares the result with a 3D
 # rod in Adams. Here are three models of the same cylinder under the same gas force:
 #
-# - **A**, the paper's frame: nine coordinates, of which six are free. The crank pin has *one*
-#   rotation, $Q_6$, so crank and rod are welded there. The shaft is free to turn ($Q_3$).
+# - **A**, the paper's welded beams: nine coordinates, of which six are free. The crank pin has
+#   *one* rotation, $Q_6$, so crank and rod are welded there. The shaft is free to turn ($Q_3$).
 # - **B**, beams in floating frames with a pin, so that crank and rod turn separately; the shaft is
 #   driven.
 # - **C**, the rod of tetrahedra of `demos/engine.py` with a coarser mesh, on a rigid crank.

@@ -35,7 +35,7 @@ from dolfinx_mbd.tutorials import check, check_close
 
 results = tutorials.results_folder("engine_torque")
 stall, speed = 170.0, 2 * np.pi * 100
-rod = mbd.mechanisms.rigid_rod(0.137, 0.153, thickness=0.015)
+rod = mbd.mechanisms.rigid_rod(length=0.137, mass=0.153, thickness=0.015)
 design = mbd.mechanisms.EngineDesign(crank_inertia=0.05, bore=0.070)
 law = mbd.mechanisms.linear_torque(stall, speed)
 # -

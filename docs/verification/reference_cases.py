@@ -114,7 +114,9 @@ def planar_motion() -> Iterator[Row]:
 def rigid_engine() -> Iterator[Row]:
     """Rigid slider-crank of the three-cylinder engine at 6000 rpm, r = 40 mm, l = 137 mm."""
     speed = 628.318
-    engine = inline_engine(rigid_rod(0.137, 0.153, thickness=0.01), speed=speed, gas=False)
+    engine = inline_engine(
+        rigid_rod(length=0.137, mass=0.153, thickness=0.01), speed=speed, gas=False
+    )
     run = mbd.simulate(engine, t_end=0.01, dt=5e-6).projected()
     piston, rod = run.body("piston 1"), run.body("rod 1")
     x, v, a = (h[:, 0] for h in (piston.position, piston.velocity, piston.acceleration))
@@ -134,7 +136,11 @@ def rigid_engine() -> Iterator[Row]:
 def spatial_crank_slider() -> Iterator[Row]:
     """Crank-slider with a rod of 17 m at π/10 rad/s, rigid (Wang et al. 2022)."""
     system = slider_crank(
-        rigid_rod(17.0, 0.5), crank_radius=2.0, crank_mass=1.0, piston_mass=1.0, speed=-np.pi / 10
+        rigid_rod(length=17.0, mass=0.5),
+        crank_radius=2.0,
+        crank_mass=1.0,
+        piston_mass=1.0,
+        speed=-np.pi / 10,
     )
     run = mbd.simulate(system, t_end=20.0, dt=0.01).projected()
     piston = run.body("piston")

@@ -1,8 +1,9 @@
 """Balance of forces in a steady rotation: its evaluation, Newton's method, and its checks.
 
-The unknowns are the free motions of `small_motions`. Newton's method finds equilibria of any kind,
-also those with an indefinite stiffness. A correction is shortened until the next correction,
-computed with the same stiffness, is smaller (Deuflhard's natural monotonicity test).
+The unknowns are the motions that the constraints permit (see `small_motions`). Newton's method
+finds equilibria of any kind, also those with an indefinite stiffness. A correction is shortened
+until the next correction, computed with the same stiffness, is smaller (Deuflhard's natural
+monotonicity test).
 
 References:
     P. Deuflhard, Newton Methods for Nonlinear Problems, Springer 2004, chapter 3.
@@ -43,11 +44,11 @@ _RANK = 1e-12  # singular values of the stiffness below this fraction of the lar
 _ITERATIONS = 50
 _HALVINGS = 10
 _STEADY = 1e-6  # largest unbalanced force of a steady rotation, relative to the acting forces
-_ROTATION = 0.3  # angle after which the forces of a steady rotation are compared, rad
+_ROTATION = 0.3  # rotation of the mechanism after which its forces must balance as before, rad
 
 
 def set_forces(at: Assembler, t: float, axes: Axes) -> SmallMotions:
-    """Set velocities, accelerations and best-fit reactions; return the coefficients."""
+    """Set velocities, accelerations and reactions (least squares); return the linear equations."""
     set_steady_velocities(at, axes)
     at.a[:] = steady_rates(at, axes)
     return balanced_motions(at, t, axes)

@@ -58,7 +58,7 @@ from dolfinx_mbd.results.solution import Solution
 Array = NDArray[np.float64]
 
 _CLOSED = 1e-9  # penetration at the end of a step to a contact, relative to the mechanism's size
-_AT_REST = 1e-9  # speed of the origin of a rotor, relative to its size and the fastest rotation
+_AT_REST = 1e-9  # speed of a rotor's origin, relative to the mechanism's size × largest velocity
 _FLOOR = 1e-12  # eigenvalues of the stiffness below this fraction of the largest one count as zero
 
 
@@ -134,7 +134,7 @@ def equilibrium(
             reject("spin", spin, "None with axes='global', where the bodies have their own spins")
         return _rotor_equilibrium(at, t, tolerance, max_iterations)
     state = _search(at, t, omega, tolerance, max_iterations)
-    if omega.any() and system.with_rigid_bodies is system:  # no mesh bodies
+    if omega.any() and not system.has_mesh_bodies:  # `_search` has checked those
         check_steady(at, t, Axes.common(system, omega))
     check_deformation(system, [state])
     return state
@@ -144,17 +144,19 @@ def _rotor_equilibrium(at: Assembler, t: float, tolerance: float, max_iterations
     """Return the equilibrium of bodies that rotate about axes that do not move."""
     system = at.system
     system.check_reduced("equilibrium(axes='global')")
+    # The initial state defines the angular velocity of each body in its own axes, and the search
+    # starts at the coordinates of `at`
     start = consistent_state(system, elastic_start="undeformed")
-    speeds = start.v.copy()
     for body, part in zip(system.bodies, system.v_slices, strict=True):
         move = float(np.linalg.norm(start.v[part][:3])) if isinstance(body, FloatingBody) else 0.0
-        if move > _AT_REST * system.size * np.abs(speeds).max(initial=0.0):
+        if move > _AT_REST * system.size * np.abs(start.v).max(initial=0.0):
             raise InputError(
                 f"body {body.name!r} is not a rotor: the origin of its frame moves at {move:.3g} "
                 "m/s. An equilibrium in global axes needs bodies that rotate about their origins",
                 argument="axes",
                 value="global",
             )
+    # common axes that do not rotate, and the rotation of each body relative to them
     axes = Axes.common(system, np.zeros(3)).with_rotors(system, start.q, start.v)
     restore_constraints(at, t)
     first = at.state(t)
@@ -182,7 +184,7 @@ def _search(
 ) -> State:
     """Return the equilibrium that is reached from the point of evaluation."""
     system = at.system
-    if system.with_rigid_bodies is not system:  # mesh bodies
+    if system.has_mesh_bodies:
         state = mesh_equilibrium(at, t, omega, tolerance)
         _check_spin(at, t, omega)
         return state

@@ -303,7 +303,7 @@ class _Curve:
         return point.projected(self._slope)
 
     def _row(self, point: HarmonicEquations, tangent: Tangent) -> Array:
-        """Return the products with a tangent as a row for z and p."""
+        """Return the row whose product with (z, p) is the inner product with a tangent."""
         z = point.coordinates(tangent.motion)
         return np.append(z / self._unit**2, tangent.parameter / self.range**2)
 
@@ -316,6 +316,7 @@ class _Curve:
         right[-1] = 1.0
         y = _solution(bordered, right)
         length = np.sqrt(float(y[:-1] @ y[:-1]) / self._unit**2 + y[-1] ** 2 / self.range**2)
+        # a direction: only a finite change needs the curvature of the constraints (`fitted`)
         return Tangent(point.change(y[:-1] / length, fitted=False), float(y[-1] / length))
 
     def _angle(self, point: HarmonicEquations, one: Tangent, two: Tangent) -> float:
@@ -343,7 +344,7 @@ class _Curve:
                 bordered = np.block([[matrix, by_p[:, None]], [row[:-1], row[-1:]]])
                 y = _solution(bordered, np.append(right, 0.0))
                 if not np.linalg.norm(y[:-1]) <= 10 * max(step, 1e-6) * self._unit:
-                    return None
+                    return None  # it diverges, or is NaN
                 change = new.change(y[:-1])
                 value += float(y[-1])
                 new = self._at(value, new)

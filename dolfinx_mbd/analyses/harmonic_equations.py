@@ -174,6 +174,7 @@ class HarmonicEquations:
         zero[points, :, points] += self._by_x @ Z
 
         def forces(stiffness: Array | None, speeds: Array | None, rates: Array | None) -> Array:
+            """Return Zᵀ times the forces of displacements, speeds and their rates, (N m, N m)."""
             out = np.zeros_like(one)
             if stiffness is not None:
                 out[points, :, points] = stiffness @ Z

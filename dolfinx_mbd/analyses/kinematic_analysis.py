@@ -302,7 +302,7 @@ def _coordinate(system: System, actuator: str | JointCoordinate) -> JointCoordin
     name, motion = (
         (actuator, None) if isinstance(actuator, str) else (actuator.joint, actuator.motion)
     )
-    return JointCoordinate(name, system.joint(name).axis(motion, "an actuator"))
+    return JointCoordinate(name, system.joint(name).free_motion(motion, "an actuator"))
 
 
 def _balance(at: Assembler, t: float, axes: list[JointCoordinate]) -> Array:

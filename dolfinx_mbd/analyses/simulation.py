@@ -112,7 +112,8 @@ def simulate(
         redundant=redundant,
     )
     state = simulator.state
-    size = row_bytes(state, simulator.stepper.assembler.loads.steady_content())
+    oil = simulator.stepper.assembler.loads.steady_content()  # of films, stored with each state
+    size = row_bytes(state, oil)
     if requests is not None:
         first = requests.arrays(Solution(simulator.system, [state]))
         size = 8 * (1 + sum(values.size for values in first.values()))

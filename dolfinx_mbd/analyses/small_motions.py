@@ -134,11 +134,12 @@ class Axes:
 class SmallMotions:
     """Matrices M_y, C_y, K_y, P, 𝒲, 𝒟 (nv, nv) and BP (nc, nv) of the module at one state.
 
-    `resolve` is P, `carry` is 𝒲 and `twist` is 𝒟. `states` are the indices of the states of loads.
+    `damping` is C_y with its gyroscopic part, `resolve` is P, `carry` is 𝒲 and `twist` is 𝒟.
+    `states` are the indices of the states of loads.
     """
 
     mass: Array
-    rate: Array
+    damping: Array
     stiffness: Array
     constraints: Array
     resolve: Array
@@ -154,12 +155,12 @@ class SmallMotions:
         of their integrals are zero.
         """
         statics = self.stiffness.copy()
-        statics[:, self.states] = self.rate[:, self.states]
+        statics[:, self.states] = self.damping[:, self.states]
         return statics
 
     def reduced(self, basis: Array) -> tuple[Array, Array, Array]:
         """Return NᵀM_yN, NᵀC_yN and NᵀK_yN for a basis N (nv, m)."""
-        M, C, K = (basis.T @ X @ basis for X in (self.mass, self.rate, self.stiffness))
+        M, C, K = (basis.T @ X @ basis for X in (self.mass, self.damping, self.stiffness))
         return 0.5 * (M + M.T), C, K
 
     def round_off(self, basis: Array) -> tuple[float, float, float]:
@@ -170,7 +171,7 @@ class SmallMotions:
         N, unit = np.abs(basis), float(np.finfo(float).eps)
         mass, rate, stiffness = (
             unit * float((N.T @ np.abs(X) @ N).max(initial=0.0))
-            for X in (self.mass, self.rate, self.stiffness)
+            for X in (self.mass, self.damping, self.stiffness)
         )
         return mass, rate, stiffness
 
@@ -194,12 +195,12 @@ def small_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
             P[elastic, elastic] = axes.mode_rotations[k].transform
             W[elastic, elastic] = D[elastic, elastic] = -axes.mode_rotations[k].rate
     M, C, K = (P.T @ X @ P for X in (derivatives.M, derivatives.C, derivatives.K))
-    rate, stiffness = C + M @ (W + D), K + C @ W + M @ (D @ W)
-    return SmallMotions(M, rate, stiffness, derivatives.B @ P, P, W, D, at.system.states)
+    damping, stiffness = C + M @ (W + D), K + C @ W + M @ (D @ W)
+    return SmallMotions(M, damping, stiffness, derivatives.B @ P, P, W, D, at.system.states)
 
 
 def balanced_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
-    """Set the multipliers that minimize the residual, and return the coefficients.
+    """Set the multipliers that minimize the residual, and return the linear equations.
 
     Each equation is divided by the square root of its mass.
     """

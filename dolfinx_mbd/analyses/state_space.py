@@ -76,7 +76,7 @@ def state_space(
     z, dz, u = np.split(np.eye(2 * m + count), [m, 2 * m])
     ddz = np.linalg.solve(M, basis.T @ force @ u - C @ dz - K @ z)
     y, dy, ddy = basis @ z, basis @ dz, basis @ ddz
-    unbalanced = force @ u - motions.mass @ ddy - motions.rate @ dy - motions.stiffness @ y
+    unbalanced = force @ u - motions.mass @ ddy - motions.damping @ dy - motions.stiffness @ y
     lam = np.linalg.lstsq(motions.constraints.T, unbalanced, rcond=RANK_TOLERANCE)[0]
     changes = [P @ y, P @ (dy + W @ y), P @ (ddy + (W + D) @ dy + D @ W @ y), lam]
     slopes = _output_slopes(at, state, outputs)

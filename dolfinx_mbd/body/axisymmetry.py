@@ -122,6 +122,7 @@ def _length(body: ReducedBody) -> float:
 
 
 def _on_axis(body: ReducedBody, n: Array, place: Array, tolerance: float) -> bool:
+    """Return whether a place (3,) is on the axis with the direction n through the origin."""
     return float(np.linalg.norm(np.cross(n, place))) <= tolerance * _length(body)
 
 

@@ -191,6 +191,7 @@ def _number(name: str, first: float, second: float) -> Row:
 
 
 def _vector(name: str, first: NDArray, second: NDArray, scale: float | None = None) -> Row:
+    """Return a row with two vectors and their largest difference relative to a scale."""
     size = np.abs(first).max() if scale is None else scale
     one, other = (" ".join(f"{round(x, 9) + 0.0:.5g}" for x in v) for v in (first, second))
     return Row(name, one, other, float(np.abs(first - second).max() / (size or 1.0)))

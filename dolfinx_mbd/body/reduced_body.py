@@ -256,8 +256,8 @@ class ReducedBody(HtmlView):
         """
         names = [f.name for f in fields(self)]
         if not set(changes) <= set(names):
-            unknown = sorted(set(changes) - set(names))
-            reject("changes", unknown, f"attributes of a body: {', '.join(names)}", InputTypeError)
+            invalid = sorted(set(changes) - set(names))
+            reject("changes", invalid, f"attributes of a body: {', '.join(names)}", InputTypeError)
         return replace(self, **changes)
 
     def truncated(self, num_modes: int) -> ReducedBody:

@@ -301,6 +301,7 @@ class FatigueMaterial:
         return np.array([float(law[name]) for name in LAW])
 
     def _strain_law(self, mean_stress: MeanStress) -> dict[str, float]:
+        """Return the entries of `LAW` for the strain life, from `young` on, by name."""
         data = self.strain_life
         if data is None:
             text = f"method='strain' needs the strain_life of {self.name!r}"
@@ -386,6 +387,7 @@ def _probability(value: float) -> float:
 
 
 def _factors(factors: Any) -> dict[str, tuple[float, str]]:
+    """Return the checked factors of the S-N line: number and source by name."""
     if not isinstance(factors, Mapping):
         reject("factors", factors, "factors by name", InputTypeError)
     result = {}

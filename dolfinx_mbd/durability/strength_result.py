@@ -58,8 +58,8 @@ class WeakPlace:
 class Strength:
     """Safety factors of a body; `print` shows the weakest places of each material.
 
-    The arrays have one entry for each point of this rank: the points of a `Recovery`, or the nodes
-    of the stress modes of a body without its mesh.
+    The arrays have one entry for each point of this rank: the points in the cells at which a
+    `Recovery` evaluates stresses or, for a body without its mesh, the nodes of its stress modes.
 
     Attributes:
         criterion: Name of the criterion.
@@ -112,7 +112,7 @@ class Strength:
             name: ``safety factor`` (at most 1000), ``utilization``, ``stress`` (Pa) or ``time``.
 
         Raises:
-            InputError: The name is unknown, or the body has no mesh: draw the arrays.
+            InputError: The name is unknown, or the body has no mesh; then draw the arrays.
 
         Note: Collective.
         """

@@ -172,6 +172,7 @@ def _direction(argument: str, value: Any, dim: int) -> Array:
 
 
 def _checked_shape(name: str, value: Any, dim: int) -> tuple[Any, ...]:
+    """Return the vectors and numbers that define a cylinder, a plane or a box."""
     expected = {
         "cylinder": "(point on the axis, direction of the axis, radius)",
         "plane": "(point, normal)",
@@ -195,6 +196,7 @@ def _checked_shape(name: str, value: Any, dim: int) -> tuple[Any, ...]:
 
 
 def _from_cylinder(surface: Boundary, point: Array, axis: Array, radius: float) -> Array:
+    """Return the distance of each facet from a cylinder; large for facets across its axis."""
     offset = surface.x - point
     offset = offset - (offset @ axis)[..., None] * axis
     distance = np.abs(np.linalg.norm(offset, axis=2) - radius).max(axis=1, initial=0.0)

@@ -51,6 +51,7 @@ def held_dofs(space: fem.FunctionSpace, groups: FacetGroups) -> NDArray[np.int32
 def _facets(
     mesh: TaggedMesh | Mesh, name: str, key: Any, facet_tags: MeshTags | None
 ) -> NDArray[np.int32]:
+    """Return the facets of a group, by its tag, its name or their numbers (collective)."""
     title = f"group {name!r}"
     key = checked_key(title, key)
     by_name = isinstance(key, (str, int))

@@ -37,7 +37,7 @@ A small held facet resists a rotation in proportion to its size relative to the 
 """
 
 STIFFNESS_TOLERANCE = 2e-14
-"""K does not resist a motion r if ‖K r‖ / (‖K‖‖r‖) is below this multiple of round-off."""
+"""K does not resist a motion r if ‖K r‖ / (‖K‖‖r‖) is below this."""
 
 MAX_PARTS = 50
 """Largest number of parts of a mesh; each part adds six rigid motions."""
@@ -53,11 +53,11 @@ def free_motions(problem: ElasticProblem, held: NDArray[np.int32]) -> Array:
     low, high = bounding_box(comm, x)
     centre, size = (low + high) / 2, float(np.max(high - low)) / 2
     R: Array = rigid_motions((x - centre) / size)
-    part, number, joints = _parts(problem.space)
+    part, number, meeting_points = _parts(problem.space)
     unit = np.eye(number)
     constraints = [
         np.kron(unit[a] - unit[b], rigid_motions((points - centre) / size))
-        for (a, b), points in joints.items()
+        for (a, b), points in meeting_points.items()
     ]
     of_dof = np.repeat(part, problem.dim)
     for k in range(number):
@@ -132,13 +132,15 @@ def _motions_without_resistance(
         return R
     forces = multiply(K, R)
     forces[held] = 0.0
-    motion, resistance = triangular_factor(comm, R), triangular_factor(comm, forces)
+    motion_factor, force_factor = triangular_factor(comm, R), triangular_factor(comm, forces)
     scale = K.norm(PETSc.NormType.NORM_INFINITY)
 
     def combinations() -> Array:
-        orthonormal = np.linalg.pinv(motion)
-        vectors = _null_vectors(resistance @ orthonormal, tolerance * scale)
-        return orthonormal @ vectors if vectors.shape[1] < R.shape[1] else np.eye(R.shape[1])
+        to_orthonormal = np.linalg.pinv(motion_factor)  # R times it has orthonormal columns
+        vectors = _null_vectors(force_factor @ to_orthonormal, tolerance * scale)
+        if vectors.shape[1] == R.shape[1]:
+            return np.eye(R.shape[1])  # nothing resists: R itself is the result
+        return to_orthonormal @ vectors
 
     return np.asfortranarray(R @ on_rank_zero(comm, combinations))
 
@@ -154,7 +156,7 @@ def _parts(V: fem.FunctionSpace) -> tuple[Labels, int, dict[tuple[int, int], Arr
     links = topology.connectivity(topology.dim, topology.dim - 1)
     count = len(basix.topology(V.mesh.basix_cell())[topology.dim - 1])  # (a rank may have no cells)
     facets = links.array.reshape(-1, count)
-    cells, number = parts_of_cells(comm, facets, topology.index_map(topology.dim - 1))
+    part_of_cell, number = parts_of_cells(comm, facets, topology.index_map(topology.dim - 1))
     if number > MAX_PARTS:
         raise MeshError(
             f"the mesh has {number} parts that share no facets: check its connectivity",
@@ -163,9 +165,9 @@ def _parts(V: fem.FunctionSpace) -> tuple[Labels, int, dict[tuple[int, int], Arr
         )
     if number == 1:
         return np.zeros(index_map.size_local, dtype=np.int64), number, {}
-    dofs = V.dofmap.list[: len(cells)]
+    dofs = V.dofmap.list[: len(part_of_cell)]
     blocks = index_map.local_to_global(dofs.ravel()).reshape(dofs.shape)
-    keys = np.unique(blocks * number + cells[:, None])  # pairs of a block and a part
+    keys = np.unique(blocks * number + part_of_cell[:, None])  # pairs of a block and a part
     blocks, parts = np.divmod(np.unique(np.concatenate(comm.allgather(keys))), number)
     start, end = index_map.local_range
     part = parts[np.searchsorted(blocks, np.arange(start, end))]
@@ -173,11 +175,11 @@ def _parts(V: fem.FunctionSpace) -> tuple[Labels, int, dict[tuple[int, int], Arr
         (blocks[1:] == blocks[:-1]) & (start <= blocks[1:]) & (blocks[1:] < end)
     )
     x = V.tabulate_dof_coordinates()[blocks[several] - start, : V.dofmap.bs]
-    joints: dict[tuple[int, int], list[Array]] = {}
+    meeting_points: dict[tuple[int, int], list[Array]] = {}
     for rows in comm.allgather(list(zip(parts[several], parts[several + 1], x, strict=True))):
         for first, second, point in rows:
-            joints.setdefault((int(first), int(second)), []).append(point)
-    return part, number, {pair: np.array(points) for pair, points in joints.items()}
+            meeting_points.setdefault((int(first), int(second)), []).append(point)
+    return part, number, {pair: np.array(points) for pair, points in meeting_points.items()}
 
 
 def triangular_factor(comm: Any, X: Array) -> Array:

@@ -216,6 +216,7 @@ class _Field:
         return sum(parts[1:], start=parts[0])
 
     def _piecewise_constant(self, values: Mapping[int, Any]) -> fem.Function:
+        """Return the function with a value in the cells of each group (collective)."""
         assert self.cells is not None
         shape = np.shape(next(iter(values.values())))
         element = ("DG", 0, shape) if shape else ("DG", 0)

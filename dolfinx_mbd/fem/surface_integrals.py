@@ -21,7 +21,7 @@ class SurfaceMoments:
     area: float  # ∫1, m² (m in the plane); zero if no facet is on the boundary
     centroid: Array  # shape (gdim,), m
     spread: Array  # mean of ξ⊗ξ with ξ = x - centroid, shape (gdim, gdim), m²
-    normals: Array  # mean of n⊗n, shape (gdim, gdim), trace 1
+    mean_nn: Array  # mean of n⊗n, shape (gdim, gdim), trace 1
 
     @property
     def radii(self) -> Array:
@@ -51,16 +51,16 @@ def surface_moments(mesh: Mesh, facets: NDArray[np.int32]) -> SurfaceMoments:
         return value
 
     area = mesh.comm.bcast(integral(amplitude, ()), root=0)
-    centroid, spread, normals = np.zeros(gdim), np.zeros((gdim, gdim)), np.zeros((gdim, gdim))
+    centroid, spread, mean_nn = np.zeros(gdim), np.zeros((gdim, gdim)), np.zeros((gdim, gdim))
     if area > 0:
         centroid = np.array([integral(first, i) for i in range(gdim)]) / area
         origin.value[:] = centroid = mesh.comm.bcast(centroid, root=0)
         for i in range(gdim):
             for j in range(i + 1):
                 spread[i, j] = spread[j, i] = integral(second, (i, j)) / area
-                normals[i, j] = normals[j, i] = integral(normal, (i, j)) / area
+                mean_nn[i, j] = mean_nn[j, i] = integral(normal, (i, j)) / area
     result: SurfaceMoments = mesh.comm.bcast(
-        SurfaceMoments(area, centroid, spread, normals), root=0
+        SurfaceMoments(area, centroid, spread, mean_nn), root=0
     )
     return result
 

@@ -110,6 +110,7 @@ class Beam:
         )
 
     def _moments(self, value: Expr, f: Expr, y: Any, z: Any) -> Expr:
+        """Return the integral of `over_section` of f, whose value at y = z = 0 is `value`."""
         s = self.section
         f_y, f_z = ufl.diff(f, y), ufl.diff(f, z)
         second = s.Izz * ufl.diff(f_y, y) + s.Iyy * ufl.diff(f_z, z)
@@ -120,6 +121,7 @@ class Beam:
     # ---- inertia, as in `floating_frame`
 
     def _operator(self, form: Callable[..., ufl.Form], u: Expr, v: Expr, *motion: Any) -> ufl.Form:
+        """Return a form of the floating frame that is bilinear in u and v, over the section."""
         a, b, density = self.field(u), self.field(v), self.material.density
         return self.over_section(
             lambda y, z: form(
@@ -130,6 +132,7 @@ class Beam:
     def _load(
         self, form: Callable[..., ufl.Form], v: Expr, motion: Any, origin: Any = None
     ) -> ufl.Form:
+        """Return a load of the floating frame over the section; x is relative to `origin`."""
         b, density = self.field(v), self.material.density
         centre = None if origin is None else as_ufl_value(origin, "origin", ((3,),))
 

@@ -288,6 +288,7 @@ class Crankshaft:
         """Return the surfaces of the journals, the ends and the fillets by name."""
 
         def journal(x: float, y: float, z: float, diameter: float, length: float) -> list[int]:
+            """Return the surfaces of the journal with its centre at (x, y, z)."""
             return [
                 s
                 for s in surfaces

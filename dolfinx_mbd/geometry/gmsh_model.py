@@ -162,17 +162,17 @@ def mesh_volumes(
 
 def refine(model: Any, points: Sequence[Sequence[float]], radius: float, size: float) -> None:
     """Limit the element size within a radius of points; beyond it, the size grows (m)."""
-    field, balls = model.mesh.field, []
+    fields, balls = model.mesh.field, []
     for point in points:
-        balls.append(field.add("Ball"))
+        balls.append(fields.add("Ball"))
         values = dict(zip(("XCenter", "YCenter", "ZCenter"), point, strict=True))
         values |= {"Radius": radius, "Thickness": 4 * radius, "VIn": size, "VOut": 5 * radius}
         for name, value in values.items():
-            field.setNumber(balls[-1], name, value)
+            fields.setNumber(balls[-1], name, value)
     if balls:
-        least = field.add("Min")
-        field.setNumbers(least, "FieldsList", balls)
-        field.setAsBackgroundMesh(least)
+        least = fields.add("Min")
+        fields.setNumbers(least, "FieldsList", balls)
+        fields.setAsBackgroundMesh(least)
 
 
 def extrude(occ: Any, surface: int, dz: float) -> tuple[int, int]:

@@ -199,6 +199,7 @@ def joint_angles(
 
 @inner_kernel
 def _angle(rotation: Array, first: int, second: int, before: float) -> float:
+    """Return the angle between two axes of the joint, continuous with the angle before."""
     x, y, _ = _angle_terms(rotation, rotation, first, second)
     angle = math.atan2(y, x)
     return angle + 2 * math.pi * math.floor((before - angle) / (2 * math.pi) + 0.5)

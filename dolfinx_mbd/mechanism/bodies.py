@@ -265,6 +265,7 @@ class RigidBody(FloatingBody):
 
 
 def _mass(name: str, volume: float, density: float | None, mass: float | None) -> float:
+    """Return the mass, kg, given or computed from the volume (m³) and the density (kg/m³)."""
     label = f"body {name!r}"
     if (density is None) == (mass is None):
         raise InputError(f"{label}: give either density (kg/m³) or mass (kg)")

@@ -92,6 +92,7 @@ class Bushing(LawElement):
         assign(self, _neutral=(x, R))
 
     def _matrix(self, argument: str) -> Array:
+        """Return a stiffness or damping as a symmetric matrix (6, 6)."""
         label, value = f"bushing {self.name!r}: {argument}", getattr(self, argument)
         expected = (
             "six non-negative numbers (three along, three about x, y, z) or a symmetric, positive "

@@ -12,7 +12,7 @@ from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import choice
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputError
-from dolfinx_mbd.mechanism.joints import MOTIONS, Axis, FrameRef, checked_frame
+from dolfinx_mbd.mechanism.joints import MOTIONS, AxisMotion, FrameRef, checked_frame
 from dolfinx_mbd.mechanism.load_protocol import Load, Port
 from dolfinx_mbd.mechanism.loads import JointForce
 from dolfinx_mbd.mechanism.protocol import Body
@@ -259,11 +259,11 @@ class JointElement(JointForce):
     def placed_in(self, poses: InitialPoses) -> JointElement:
         """Return the element with the motion of the joint, and unspecified angles measured."""
         joint = poses.system.joint(self.joint)
-        motion = joint.axis(self.motion, f"load {self.name!r}")
+        motion = joint.free_motion(self.motion, f"load {self.name!r}")
         return self.placed(motion, poses.along(joint, motion))
 
     @abstractmethod
-    def placed(self, motion: Axis, s: float) -> JointElement:
+    def placed(self, motion: AxisMotion, s: float) -> JointElement:
         """Return the element with the given motion; s is the initial coordinate of the joint."""
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dolfinx_mbd.mechanism.force_elements import FramePair
-from dolfinx_mbd.mechanism.joints import TURNING, Axis, Joint
+from dolfinx_mbd.mechanism.joints import TURNING, AxisMotion, Joint
 from dolfinx_mbd.mechanism.load_protocol import Pair
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class InitialPoses:
         p, Q = self.position, self.rotation
         return FramePair(p[one], Q[one], _REST, p[two], Q[two], _REST)
 
-    def along(self, joint: Joint, motion: Axis) -> float:
+    def along(self, joint: Joint, motion: AxisMotion) -> float:
         """Return the rotation (within half a turn) about or the displacement along the axis."""
         p1, Q1, _, p2, Q2, _ = self.pair(joint)
         if motion == "displacement":

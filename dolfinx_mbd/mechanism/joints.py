@@ -25,7 +25,7 @@ __all__ = [
     "MOTIONS",
     "SLIDING",
     "TURNING",
-    "Axis",
+    "AxisMotion",
     "ConstantSpeed",
     "Driver",
     "FrameRef",
@@ -45,9 +45,9 @@ __all__ = [
     "universal",
 ]
 
-Axis = Literal["rotation", "displacement"]
+AxisMotion = Literal["rotation", "displacement"]
 """Motions about and along the axis of a joint."""
-MOTIONS: tuple[Axis, Axis] = ("rotation", "displacement")
+MOTIONS: tuple[AxisMotion, AxisMotion] = ("rotation", "displacement")
 
 JOINT_KINDS: dict[str, tuple[int, ...]] = {
     "fixed": (ALONG_X, ALONG_Y, ALONG_Z, ABOUT_X, ABOUT_Y, ABOUT_Z),
@@ -206,7 +206,7 @@ class Joint:
         return JOINT_KINDS[self.kind] if self.clearance is None else self.clearance.rows(self)
 
     @property
-    def motions(self) -> tuple[Axis, ...]:
+    def motions(self) -> tuple[AxisMotion, ...]:
         """Free motions about and along z that are single coordinates."""
         if self.constraint is not None:
             return self.constraint.motions
@@ -239,7 +239,7 @@ class Joint:
         """Return the name of a relative motion, 0 to 5, for messages."""
         motion = integer("motion", motion, low=0, high=5)
         if self.constraint is not None and motion in self.constraint.rows:
-            return self.constraint.rows[motion]
+            return self.constraint.rows[motion]  # its name of the constraint with this number
         if self.kind == "universal" and motion == ABOUT_Z:
             return "angle between its pins"
         return (
@@ -247,17 +247,17 @@ class Joint:
         )
 
     @property
-    def axis_by_default(self) -> Axis:
-        """The only free motion about or along the axis, or the rotation if both are free."""
+    def default_motion(self) -> AxisMotion:
+        """The only free motion about or along the axis; the rotation if both or none are free."""
         return self.motions[0] if self.motions else "rotation"
 
-    def axis(self, motion: Axis | None, what: str) -> Axis:
-        """Return a free motion of the joint, by default `axis_by_default`.
+    def free_motion(self, motion: AxisMotion | None, what: str) -> AxisMotion:
+        """Return a free motion about or along the axis, by default `default_motion`.
 
         If the joint does not have the motion, the message of the `InputError` begins with `what`.
         """
         checked_name("what", what)
-        motion = choice(f"{what}: motion", motion, MOTIONS, none=True) or self.axis_by_default
+        motion = choice(f"{what}: motion", motion, MOTIONS, none=True) or self.default_motion
         if motion not in self.motions:
             kinds = TURNING if motion == "rotation" else SLIDING
             raise InputError(
@@ -408,7 +408,7 @@ class Driver:
     name: str
     joint: str
     motion: str | Callable[[float], tuple[float, float, float]]
-    along: Axis | None = None
+    along: AxisMotion | None = None
     offset: float | None = None
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.mechanism.joints import Axis, FrameRef
+from dolfinx_mbd.mechanism.joints import AxisMotion, FrameRef
 from dolfinx_mbd.mechanism.run_quantities import LOAD, Quantities
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _UNITS = {
 }
 
 
-def input_unit(field: str, motion: Axis | None) -> str:
+def input_unit(field: str, motion: AxisMotion | None) -> str:
     """Return the unit of a number of a load that acts on a motion, or "" if it is unknown."""
     force, torque = _UNITS.get(field, ("", ""))
     return torque if motion == "rotation" else force
@@ -121,7 +121,7 @@ class Load(ABC):
         return ()
 
     @property
-    def along(self) -> Axis | None:
+    def along(self) -> AxisMotion | None:
         """Motion of a joint, `rotation` or `displacement`, on which the load acts."""
         return None
 

@@ -28,7 +28,7 @@ from dolfinx_mbd.mechanism.expressions.functions import (
     expressions,
 )
 from dolfinx_mbd.mechanism.expressions.laws import check_states
-from dolfinx_mbd.mechanism.joints import MOTIONS, Axis, FrameRef, checked_frame
+from dolfinx_mbd.mechanism.joints import MOTIONS, AxisMotion, FrameRef, checked_frame
 from dolfinx_mbd.mechanism.load_protocol import Load, LoadInput, Port, input_unit
 from dolfinx_mbd.mechanism.run_quantities import LOAD, Quantities
 
@@ -87,7 +87,7 @@ class JointCoordinate(NamedTuple):
     """
 
     joint: str
-    motion: Axis
+    motion: AxisMotion
 
 
 def check_coordinate(argument: str, value: Any) -> None:
@@ -266,7 +266,7 @@ class JointForce(Load):
 
     port: ClassVar[Port] = "joint"
     joint: str
-    motion: Axis | None
+    motion: AxisMotion | None
 
     @property
     def location(self) -> str:
@@ -274,7 +274,7 @@ class JointForce(Load):
         return f"joint {self.joint}"
 
     @property
-    def along(self) -> Axis | None:
+    def along(self) -> AxisMotion | None:
         """Motion of the joint on which the load acts."""
         return self.motion
 
@@ -350,7 +350,7 @@ class JointLoad(JointForce):
 
     Example:
         >>> motor = mbd.JointLoad("motor", "hinge", "rotation", lambda t, s, rate: 2 - 0.1 * rate)
-        >>> motor.magnitude(0.0, 0.0, 5.0)
+        >>> motor.magnitude(t=0.0, s=0.0, rate=5.0)
         1.5
 
         A motor whose torque follows its command of 2 N m with a time constant of 20 ms:
@@ -363,7 +363,7 @@ class JointLoad(JointForce):
     run_quantities: ClassVar[Quantities] = LOAD
     name: str
     joint: str
-    motion: Axis
+    motion: AxisMotion
     value: float | str | Callable[..., Any]
     of: JointCoordinate | None = None
     states: ArrayLike = ()
@@ -407,7 +407,7 @@ class JointLoad(JointForce):
     def placed_in(self, poses: InitialPoses) -> JointLoad:
         """Return the load; raise an error if its joints do not exist or do not move."""
         for joint, motion in (self.loaded_coordinate, self.coordinate):
-            poses.system.joint(joint).axis(motion, f"load {self.name!r}")
+            poses.system.joint(joint).free_motion(motion, f"load {self.name!r}")
         return self
 
     def inputs(self) -> Iterator[LoadInput]:

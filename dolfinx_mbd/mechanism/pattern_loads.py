@@ -117,7 +117,7 @@ class PatternLoad(Load):
             poses.system.frame_index(frame)
         if self.coordinate is not None:
             joint, motion = self.coordinate
-            poses.system.joint(joint).axis(motion, f"load {self.name!r}")
+            poses.system.joint(joint).free_motion(motion, f"load {self.name!r}")
         return self
 
     def inputs(self) -> Iterator[LoadInput]:

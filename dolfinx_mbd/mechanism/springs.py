@@ -18,7 +18,7 @@ from dolfinx_mbd.checks import function, number
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.expressions.functions import expression
 from dolfinx_mbd.mechanism.force_elements import FramePair, JointElement, PairElement
-from dolfinx_mbd.mechanism.joints import Axis, FrameRef
+from dolfinx_mbd.mechanism.joints import AxisMotion, FrameRef
 from dolfinx_mbd.mechanism.load_protocol import input_unit
 from dolfinx_mbd.mechanism.loads import slopes
 from dolfinx_mbd.mechanism.run_quantities import LOAD, Quantities, RunQuantity
@@ -190,7 +190,7 @@ class JointSpring(JointElement):
     damping: float = 0.0
     free: float | None = None
     law: Law | str | None = None
-    motion: Axis | None = None
+    motion: AxisMotion | None = None
 
     def __post_init__(self) -> None:
         label = self._check_joint()
@@ -208,7 +208,7 @@ class JointSpring(JointElement):
         """Whether the spring has no law."""
         return self.law is None
 
-    def placed(self, motion: Axis, s: float) -> JointSpring:
+    def placed(self, motion: AxisMotion, s: float) -> JointSpring:
         """Return the element with the given motion and, unless specified, `free` set to s."""
         return replace(self, motion=motion, free=s if self.free is None else self.free)
 
@@ -263,7 +263,7 @@ class JointFriction(JointElement):
 
     Example:
         >>> friction = mbd.mechanism.JointFriction("friction", "hinge", limit=2.0, rate=0.01)
-        >>> friction.magnitude(0.0, 0.0, 1.0)
+        >>> friction.magnitude(t=0.0, s=0.0, rate=1.0)
         -2.0
     """
 
@@ -275,7 +275,7 @@ class JointFriction(JointElement):
     static: float | None = None
     stribeck: float | None = None
     viscous: float = 0.0
-    motion: Axis | None = None
+    motion: AxisMotion | None = None
 
     def __post_init__(self) -> None:
         label = self._check_joint()
@@ -287,7 +287,7 @@ class JointFriction(JointElement):
         if self.stribeck is not None:
             number(f"{label}: stribeck", self.stribeck, positive=True)
 
-    def placed(self, motion: Axis, s: float) -> JointFriction:
+    def placed(self, motion: AxisMotion, s: float) -> JointFriction:
         """Return the element with the given motion."""
         return replace(self, motion=motion)
 

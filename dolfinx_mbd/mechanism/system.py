@@ -19,7 +19,7 @@ from dolfinx_mbd.html import HtmlView, short_repr, supplied
 from dolfinx_mbd.kernels.columns import ABOUT_Z, ALONG_Z
 from dolfinx_mbd.mechanism.bodies import Ground
 from dolfinx_mbd.mechanism.initial_poses import InitialPoses
-from dolfinx_mbd.mechanism.joints import Axis, Driver, FrameRef, Joint, checked_frame
+from dolfinx_mbd.mechanism.joints import AxisMotion, Driver, FrameRef, Joint, checked_frame
 from dolfinx_mbd.mechanism.load_protocol import Load
 from dolfinx_mbd.mechanism.load_states import LoadStates, state_names
 from dolfinx_mbd.mechanism.named_points import with_named_points
@@ -189,6 +189,7 @@ class System(HtmlView):
 
     # ---- numbering ------------------------------------------------------------------------------
     def _number_bodies(self) -> None:
+        """Number coordinates, velocities and frames of the bodies and states of the loads."""
         counts = [len(body.frame_names) for body in self.bodies]
         self.q_slices = _slices(body.num_coordinates for body in self.bodies)
         self.v_slices = _slices(body.num_velocities for body in self.bodies)
@@ -215,10 +216,10 @@ class System(HtmlView):
         self.joints = tuple(joint.placed(placement.pair(joint)) for joint in self.joints)
         signs = [placement.axes_sign(joint) for joint in self.joints]
         self.axes_signs = np.array(signs + [1.0] * len(self.drivers))
-        drivers: dict[tuple[str, Axis], Driver] = {}
+        drivers: dict[tuple[str, AxisMotion], Driver] = {}
         for driver in self.drivers:
             joint = self.joint(driver.joint)
-            motion = joint.axis(driver.along, f"driver {driver.name!r}")
+            motion = joint.free_motion(driver.along, f"driver {driver.name!r}")
             if (joint.name, motion) in drivers:
                 raise InputError(
                     f"drivers {drivers[joint.name, motion].name!r} and {driver.name!r} prescribe "
@@ -295,6 +296,11 @@ class System(HtmlView):
         return any(joint.clearance is not None for joint in self.joints)
 
     @property
+    def has_mesh_bodies(self) -> bool:
+        """Whether a body is a mesh body."""
+        return any(hasattr(body, "rigid_body") for body in self.bodies)
+
+    @property
     def ideal(self) -> Self:
         """The system without clearances; the system itself if it has none."""
         if not self.has_clearance:
@@ -309,7 +315,7 @@ class System(HtmlView):
     @property
     def with_rigid_bodies(self) -> Self:
         """The system with rigid bodies in place of mesh bodies; itself without them."""
-        if not any(hasattr(body, "rigid_body") for body in self.bodies):
+        if not self.has_mesh_bodies:
             return self
         bodies = [
             body.rigid_body() if hasattr(body, "rigid_body") else body

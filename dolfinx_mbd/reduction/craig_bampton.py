@@ -283,6 +283,7 @@ class CraigBampton:
         return np.asarray(_maxima(self.problem, remaining) > BALANCE_TOLERANCE * largest)
 
     def _truncation(self, num_modes: int) -> Truncation:
+        """Return the data from which the error of omitted modes is estimated (collective)."""
         assert self._inertia is not None
         problem, constraint = self.problem, self._constraint
         values, fixed = self._values[:num_modes], self._fixed[:, :num_modes]

@@ -253,7 +253,11 @@ def _num_modes_up_to(squares: Array, up_to: float | None, errors: Array) -> int:
 def _dependent_modes(
     basis: Basis, rayleigh: Array, M: Array, columns: NDArray[np.int64], dropped: list[int]
 ) -> tuple[Mode, ...]:
-    """Return the table of dependent columns, each with the columns that it depends on."""
+    """Return a row for each dependent column of the basis, with the columns that it depends on.
+
+    `columns` are the numbers of the used columns in the basis, `dropped` are the positions of the
+    dependent ones among them, and `rayleigh` contains the Rayleigh quotient of each column.
+    """
     others = np.delete(columns, dropped)
     size = np.sqrt(np.diag(M))
     unit = M / np.outer(size, size)
@@ -284,9 +288,10 @@ def _check_resolved(problem: ElasticProblem, squares: Array, errors: Array) -> N
 
 
 def _check_reactions(basis: Basis, K: Array, noise: Array) -> None:
-    """Raise an error unless the reactions at averaged interfaces equal their rows of ΨᵀKΨ.
+    """Raise an error unless the reactions at averaged interfaces equal their rows of K.
 
-    `noise` is the round-off in the diagonal of K.
+    `K` is the reduced stiffness matrix, and `noise` the round-off in its diagonal. The reactions
+    are those to the constraint modes, which are the first columns.
     """
     if basis.reactions is None:
         return

@@ -39,7 +39,8 @@ from dolfinx_mbd.forms import geometric_stiffness
 
 _log = logging.getLogger("dolfinx_mbd")
 
-# Indices of the wrench components that deform a body, by the dimension of its displacements
+# Indices of the wrench components (or motions) of an interface in space that a body has, by the
+# dimension of its displacements
 WRENCH_INDICES = {3: [0, 1, 2, 3, 4, 5], 2: [0, 1, 5]}
 
 
@@ -118,13 +119,13 @@ def interface_motions(stiffness: Array, reaction: Array, motions: Array) -> Arra
 
     The rigid `motions` of the interfaces have zero stiffness.
     """
-    count = motions.shape[1]
-    if len(stiffness) == count:
+    num_rigid = motions.shape[1]
+    if len(stiffness) == num_rigid:  # a single interface: it moves only with the body
         return np.zeros_like(reaction)
     scale = 1 / np.sqrt(np.diag(stiffness))
     rigid = motions / scale[:, None]
     q, _ = np.linalg.qr(rigid / np.linalg.norm(rigid, axis=0), mode="complete")
-    Z = scale[:, None] * q[:, count:]
+    Z = scale[:, None] * q[:, num_rigid:]
     return np.asarray(Z @ np.linalg.solve(Z.T @ stiffness @ Z, Z.T @ reaction))
 
 
@@ -138,9 +139,10 @@ def stiffening(
     """Return the reduced geometric stiffness of all unit load cases.
 
     ∫ (∇u σ₀):∇v is the same for each component of the displacement, so that a scalar matrix per
-    load suffices. The nodes of a rigid interface move by θ×ξ + ½ θ×(θ×ξ). The stiffness includes
-    the work of the forces f of the interface on the second term, ½ θᵀ (Σ f⊗ξ − tr(Σ f⊗ξ) I) θ.
-    Without this work, the lateral stress at a rigid end face would resist the rotation of the face.
+    load suffices. The nodes of a rigid interface move by θ×ξ + ½ θ×(θ×ξ). The strain energy, and so
+    the stiffness, includes the work of the forces f of the interface on the second term, ½ θᵀ (Σ
+    f⊗ξ − tr(Σ f⊗ξ) I) θ. Without this work, the lateral stress at a rigid end face would resist the
+    rotation of the face.
 
     Args:
         problem: Matrices of the body.

@@ -125,6 +125,7 @@ class ContactSteps:
         self._warn_of_steps()
 
     def _warn_of_missed(self) -> None:
+        """Warn if bodies may have passed through each other within a step."""
         if self._missed is None:
             return
         time, dt, k = self._missed
@@ -137,6 +138,7 @@ class ContactSteps:
         warn(AccuracyWarning(text, quantity="step over a contact", value=dt))
 
     def _warn_of_depth(self) -> None:
+        """Warn if a penetration is not small relative to the bodies."""
         sizes = self._eqs.loads.contact_sizes()
         ratios = self._deepest / sizes
         k = int(np.argmax(ratios)) if len(ratios) else -1
@@ -152,6 +154,7 @@ class ContactSteps:
         warn(ModelRangeWarning(text, quantity=quantity, value=float(ratios[k]), limit=PENETRATION))
 
     def _warn_of_steps(self) -> None:
+        """Warn if the steps do not resolve a strong impact."""
         limit = _WEAK * max((impact.depth for impact in self._impacts), default=0.0)
         strong = [impact for impact in self._impacts if impact.depth >= limit]
         ratio, time, period, _, k = max(strong, default=_Impact())

@@ -191,8 +191,8 @@ class DistributedRows:
         columns, values = self._distribution.columns, self._stored[row]
         out[columns] = values
         for part in self._parts():
-            whole = part.comm.allgather(out[part.first + part.of_rank])
-            out[part.first + part.columns] = np.concatenate(whole)
+            values_of_ranks = part.comm.allgather(out[part.first + part.of_rank])
+            out[part.first + part.columns] = np.concatenate(values_of_ranks)
         return out[slice(*self._window)].reshape(self._shape).copy()
 
 

@@ -171,6 +171,7 @@ class RunChecks:
             self._worst[quantity] = float(value), text
 
     def _inspect_deformation(self, block: Solution) -> None:
+        """Record rotations per step, distances of origins and deformations of a block."""
         s = self._system
         for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
             omega = block.v[:, vs][:, OMEGA]
@@ -191,6 +192,7 @@ class RunChecks:
             self._record(quantity, value, place)
 
     def _check_steps(self) -> None:
+        """Warn if the bodies rotate far within a step, or far from their origins."""
         speed, name = self._worst.get("rotation per step", (0.0, ""))
         angle = speed * self._step
         text = (
@@ -207,6 +209,7 @@ class RunChecks:
         _warn(AccuracyWarning, "distance of the origin", value * self._step**2, ORIGIN, text)
 
     def _check_halvings(self) -> None:
+        """Warn if many steps failed and were halved."""
         count = self._stepper.halvings
         names = [b.name for b in self._system.bodies if hasattr(b, "step_solver")]
         names += [film.name for film in self._at.loads.films()]
@@ -219,6 +222,7 @@ class RunChecks:
         _warn(AccuracyWarning, "halved steps", count, HALVINGS, text)
 
     def _check_energy(self) -> None:
+        """Warn if the mechanism gains energy that no load and no driver supplied."""
         if not self._moving:
             return
         states, works, stored = zip(*self._samples, strict=True)
@@ -244,6 +248,7 @@ class RunChecks:
             _warn(AccuracyWarning, "energy gain", gain[n], ENERGY_GAIN * scale, text)
 
     def _inspect_constraints(self, block: Solution) -> None:
+        """Record the violations of constraints, also of those dropped as redundant."""
         whole = block.system.whole
         if not whole.num_constraints:
             return
@@ -264,6 +269,7 @@ class RunChecks:
                     self._record(kind.__name__, ratios[row], text)
 
     def _warn_of_constraints(self, kind: type[MbdWarning]) -> None:
+        """Warn of violated constraints, or of the misfit of redundant ones."""
         value, text = self._worst.get(kind.__name__, (0.0, ""))
         limit, quantity, advice = CONSTRAINTS, "constraint violation", "Decrease dt or tolerance"
         if kind is ModelRangeWarning:
@@ -275,6 +281,7 @@ class RunChecks:
         _warn(kind, quantity, value, limit, f"{text}. {advice}")
 
     def _check_jumps(self) -> None:
+        """Warn if the rate of a driver jumps within a step."""
         if not self._jump:
             return
         k = int(np.argmax(np.array(self._jump) / np.maximum(self._largest_rate, 1e-300)))

@@ -85,6 +85,7 @@ def _work(time: Array, power: Array) -> Array:
 
 
 def _dissipated(time: Array, power: Array, energy: Array, gap: Array) -> Array:
+    """Return the dissipated energy, J: decrease of the stored energy minus work on the bodies."""
     return energy[0] - energy - _work(time, power)
 
 

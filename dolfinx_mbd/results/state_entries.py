@@ -63,13 +63,18 @@ def state_entry(system: System, output: str) -> StateEntry | None:
         return None
     entry, count = names.index(name), len(system.joints)
     if quantity == "rotation":
+        # a driver has the angle of its joint
         column = entry if entry < count else int(system.driven_joints[entry - count])
         return StateEntry("angles", column, column, 1.0)
     return _force(system, entry, key, axis)
 
 
 def _force(system: System, entry: int, key: str, axis: str) -> StateEntry | None:
-    """Return the entry of a force or moment of a joint or driver."""
+    """Return the entry of a force or moment of a joint or driver, minus its multiplier.
+
+    The force needs an evaluation if the joint does not report its multipliers, or if constraints of
+    the system were removed as redundant.
+    """
     joints: list[Joint | Driver] = [*system.joints, *system.drivers]
     reports = getattr(joints[entry], "reports_multipliers", True)
     if key not in ("force", "moment") or not reports or not system.held.all():

@@ -34,7 +34,9 @@ TIMES = np.linspace(0.0, 0.05, 51)
 
 def test_driven_slider_crank() -> None:
     """Positions and accelerations of the closed form over more than a turn, without integration."""
-    run = kinematic_analysis(slider_crank(rigid_rod(0.3, 0.15), speed=150.0, **SETTINGS), TIMES)
+    run = kinematic_analysis(
+        slider_crank(rigid_rod(length=0.3, mass=0.15), speed=150.0, **SETTINGS), TIMES
+    )
     exact = SliderCrank(0.15, 0.3).motion(150.0 * TIMES, 150.0)
     piston, rod = run.body("piston"), run.body("rod")
     assert np.allclose(piston.position[:, 0], exact.slider, atol=1e-13)
@@ -46,7 +48,7 @@ def test_driven_slider_crank() -> None:
 
 def test_drive_torque_is_the_power_balance() -> None:
     """Torque times speed is the rate of the kinetic and the potential energy, taken from M v̇."""
-    system = slider_crank(rigid_rod(0.3, 0.15), speed=150.0, **SETTINGS)
+    system = slider_crank(rigid_rod(length=0.3, mass=0.15), speed=150.0, **SETTINGS)
     run = kinematic_analysis(system, TIMES)
     power = 150.0 * run.joint("drive").moment[:, 2]
     rate = np.zeros(len(TIMES))
@@ -67,7 +69,7 @@ def test_drive_torque_is_the_power_balance() -> None:
 
 
 def test_reactions_are_those_of_a_simulation() -> None:
-    system = slider_crank(rigid_rod(0.3, 0.15), speed=150.0, **SETTINGS)
+    system = slider_crank(rigid_rod(length=0.3, mass=0.15), speed=150.0, **SETTINGS)
     run = kinematic_analysis(system, TIMES)
     simulated = simulate(system, t_end=0.05, dt=5e-5, stride=20).projected()
     assert np.allclose(simulated.time, TIMES)
@@ -110,7 +112,7 @@ def test_torque_of_a_known_motion() -> None:
         inverse_dynamics(passive, motion, actuators=["main", "main"])
     with pytest.raises(ValueError, match=r"no joint, driver or actuator carries .*'crank', moment"):
         inverse_dynamics(passive, motion)
-    other = slider_crank(rigid_rod(0.3, 0.15), speed=1.0, **SETTINGS)
+    other = slider_crank(rigid_rod(length=0.3, mass=0.15), speed=1.0, **SETTINGS)
     with pytest.raises(ValueError, match="belongs to other bodies"):
         inverse_dynamics(other, motion)
 
@@ -178,7 +180,7 @@ def test_singular_positions_are_reported() -> None:
 
 
 def test_what_is_not_determined_is_said() -> None:
-    system = slider_crank(rigid_rod(0.3, 0.15), torque=1.0, **SETTINGS)
+    system = slider_crank(rigid_rod(length=0.3, mass=0.15), torque=1.0, **SETTINGS)
     with pytest.raises(KinematicError, match=r"0 drivers leave 1 degree of freedom .*'crank'"):
         kinematic_analysis(system, [0.0])
     with pytest.raises(ValueError, match=r"^times must be .* that increase"):
@@ -191,7 +193,7 @@ def test_redundant_joints_may_stay() -> None:
     """A slider on two guides: kinematics as with one, the reactions shared."""
     along = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
     ground = Ground({"o": Frame(), "p": Frame((0, 0.1, 0), along), "q": Frame((0, -0.1, 0), along)})
-    base = slider_crank(rigid_rod(0.3, 0.15), speed=150.0, **SETTINGS)
+    base = slider_crank(rigid_rod(length=0.3, mass=0.15), speed=150.0, **SETTINGS)
     crank, rod = base.body("crank"), base.body("rod")
     piston = RigidBody(
         "piston", 0.0755, [1e-4] * 3, position=(0.45, 0, 0),

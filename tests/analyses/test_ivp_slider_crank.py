@@ -1,4 +1,7 @@
-"""V4: motion and digits of the flexible slider-crank of `tests/models/ivp_slider_crank.py`."""
+"""V4: motion and digits of the flexible slider-crank of `tests/models/ivp_slider_crank.py`.
+
+V4 is a case of docs/verification/reference_cases.md.
+"""
 
 from __future__ import annotations
 

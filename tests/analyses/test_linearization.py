@@ -299,7 +299,10 @@ def test_coefficients_are_derivatives_of_the_rows() -> None:
     motions = small_motions(at, 0.0, Axes.common(system, W))
 
     def rows(y: np.ndarray, rate: np.ndarray) -> np.ndarray:
-        """Rows of the motion with constant v, disturbed by P(t) (y + ẏt), at t = 0; global."""
+        """Return the global components of the rows at t = 0 for a disturbance of a steady motion.
+
+        The disturbance is y + ẏt in the axes that turn with W; `rate` is ẏ.
+        """
         h = 1e-4
 
         def path(t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -323,14 +326,14 @@ def test_coefficients_are_derivatives_of_the_rows() -> None:
     for k, unit in enumerate(eps * np.eye(8)):
         for matrix, one, two in (
             (motions.stiffness[:, k], rows(unit, zero), rows(-unit, zero)),
-            (motions.rate[:, k], rows(zero, unit), rows(zero, -unit)),
+            (motions.damping[:, k], rows(zero, unit), rows(zero, -unit)),
         ):
             slope = (one - two) / (2 * eps)
             assert np.allclose(matrix, slope, atol=1e-4 * np.abs(slope).max()), k
 
 
 def test_poles_are_those_of_a_simulated_decay() -> None:
-    """A damped pendulum set off by a thousandth of a radian."""
+    """A damped pendulum with an amplitude of about a thousandth of a radian."""
     system = pendulum(damping=0.4)
     pole = linearize(system, equilibrium(system)).poles[0]
     start = consistent_state(system, rates={"pivot": 4e-3})

@@ -9,6 +9,7 @@ import numpy as np
 from dolfinx_mbd.body import Interface, MaterialPoint, ReducedBody, Stiffening
 
 SPINS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
+"""Axes i and j of the products ω_i ω_j in the cases of `Stiffening`."""
 
 
 def skew(a: np.ndarray) -> np.ndarray:
@@ -20,6 +21,7 @@ class Lattice:
 
     Full-order coordinates are the six motions of each end and the displacements of the particles
     between; ``T`` maps them to all displacements.  All elastic modes of the free lattice are kept.
+    ``axial`` is a factor of the distances along x.
     """
 
     def __init__(self, count: int = 4, axial: float = 1.0, seed: int = 3) -> None:
@@ -75,8 +77,8 @@ class Lattice:
         K, M = self.reduced(self.K), self.reduced(self.M)
         L = np.linalg.cholesky(M)
         inverse = np.linalg.inv(L)
-        self.squares, vectors = np.linalg.eigh(inverse @ K @ inverse.T)
-        self.squares = self.squares[6:]
+        omega_squared, vectors = np.linalg.eigh(inverse @ K @ inverse.T)
+        self.omega_squared = omega_squared[6:]
         return inverse.T @ vectors[:, 6:]
 
     def tensions_stiffness(self, u: np.ndarray) -> np.ndarray:
@@ -120,6 +122,7 @@ class Lattice:
 
     def body(self, stiffening: bool = False) -> ReducedBody:
         """The reduced body with all modes; point "middle" is a particle between the ends."""
+        # field 0 is the position, field k the mode k
         fields = np.vstack([self.x.ravel(), (self.T @ self.modes).T]).reshape(-1, len(self.x), 3)
         self.node = int(np.flatnonzero(~(self.ends["left"] | self.ends["right"]))[1])
         return ReducedBody.from_arrays(
@@ -127,8 +130,8 @@ class Lattice:
             total_mass=float(self.masses.sum()),
             first_moments=np.einsum("p,kpa->ka", self.masses, fields),
             second_moments=np.einsum("p,kpa,lpb->klab", self.masses, fields, fields),
-            stiffness=np.diag(self.squares),
-            mass=np.eye(len(self.squares)),
+            stiffness=np.diag(self.omega_squared),
+            mass=np.eye(len(self.omega_squared)),
             interfaces=tuple(
                 Interface(
                     name, "rigid", self.points[name], np.eye(3), self.modes[6 * k : 6 * k + 6]

@@ -45,7 +45,7 @@ def _crank() -> mbd.ReducedBody:
 
 
 def _balance() -> mechanisms.EngineBalance:
-    rod = mechanisms.rigid_rod(0.137, 0.2)
+    rod = mechanisms.rigid_rod(length=0.137, mass=0.2)
     return mechanisms.engine_balance(mechanisms.EngineDesign(cylinders=2), rod)
 
 
@@ -101,13 +101,13 @@ ENGINES: dict[str, Call] = {
     ),
     "engine": lambda b: (
         mechanisms.engine,
-        {"rod": mechanisms.rigid_rod(0.137, 0.2), "speed": 100.0, "angle": 0.1},
+        {"rod": mechanisms.rigid_rod(length=0.137, mass=0.2), "speed": 100.0, "angle": 0.1},
     ),
     "engine_balance": lambda b: (
         mechanisms.engine_balance,
         {
             "design": mechanisms.EngineDesign(cylinders=2),
-            "rod": mechanisms.rigid_rod(0.137, 0.2),
+            "rod": mechanisms.rigid_rod(length=0.137, mass=0.2),
             "pin_mass": 0.1,
         },
     ),

@@ -1,4 +1,8 @@
-"""Valid calls of the public functions and methods for mechanisms; see `calls`."""
+"""Valid calls of the public functions and methods for mechanisms; see `calls`.
+
+Each call takes the objects of a `Bench` b, for example the arguments `first` and `second` of a
+joint (b.frames) or of a force element (b.ends).
+"""
 
 from __future__ import annotations
 
@@ -145,7 +149,10 @@ MECHANISMS: dict[str, Call] = {
     "Ground.frame": lambda b: (b.ground.frame, {"name": "o"}),
     "ImplicitEuler": lambda b: (mbd.dynamics.ImplicitEuler, {"system": b.pendulum}),
     "Joint": lambda b: (mbd.mechanism.Joint, {"name": "a", "kind": "revolute", **b.frames}),
-    "Joint.axis": lambda b: (b.pendulum.joints[0].axis, {"motion": "rotation", "what": "spring"}),
+    "Joint.free_motion": lambda b: (
+        b.pendulum.joints[0].free_motion,
+        {"motion": "rotation", "what": "spring"},
+    ),
     "Joint.row_name": lambda b: (b.pendulum.joints[0].row_name, {"motion": 0}),
     "JointFriction": lambda b: (
         mbd.mechanism.JointFriction,

@@ -248,7 +248,7 @@ def test_the_mean_of_the_shear_criterion(correction: Any) -> None:
     """At an angle θ to a pulsating axial stress, 2τ = S sin 2θ and 2σ = 2 S cos² θ."""
     body = body_with(300e6 * np.array(AXIAL))
     result = fatigue(body, 0.5 + 0.5 * np.array(WAVE), criterion="shear", mean_stress=correction)
-    law = STEEL.law(STEEL.line("modified"), correction, False)
+    law = STEEL.law(STEEL.line("modified"), correction, strain=False)
     angles = np.linspace(0.0, np.pi / 2, 2001)
     damages = cycle_damages(150e6 * np.sin(2 * angles), 300e6 * np.cos(angles) ** 2, law)
     axial = cycle_damages(np.array([150e6]), np.array([150e6]), law)[0]

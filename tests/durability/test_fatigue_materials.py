@@ -23,7 +23,7 @@ STRAIN = StrainLife(
 
 def reversed_amplitude(amplitude: float, mean: float, correction: Any) -> float:
     """Return the fully reversed amplitude of a cycle from its damage on the first slope."""
-    law = MATERIAL.law(MATERIAL.line("elementary"), correction, False)
+    law = MATERIAL.law(MATERIAL.line("elementary"), correction, strain=False)
     damage = cycle_damages(np.array([amplitude]), np.array([mean]), law)[0]
     return float(200e6 * (damage * 1e6) ** (1 / 5))
 
@@ -84,7 +84,7 @@ def test_mean_stress(correction: Any, mean: float, expected: float) -> None:
 def test_strain_life(correction: Any, amplitude: float, mean: float) -> None:
     """Against bracketing root searches for Neuber's stress and the life."""
     material = FatigueMaterial(**LINE, strain_life=STRAIN)
-    law = material.law(material.line(), correction, True)
+    law = material.law(material.line(), correction, strain=True)
     damage = cycle_damages(np.array([amplitude]), np.array([mean]), law)[0]
     K, n = STRAIN.hardening, STRAIN.hardening_exponent
     assert K is not None and n is not None
@@ -153,10 +153,10 @@ def test_wrong_exponents() -> None:
         )
     data = FatigueMaterial(**LINE, strain_life=STRAIN, mean_sensitivity=0.1)
     with pytest.raises(InputError, match="Smith-Watson-Topper"):
-        data.law(data.line(), "FKM", True)
+        data.law(data.line(), "FKM", strain=True)
     rough = data.with_factors(surface=(0.8, "a test"))
     with pytest.raises(InputError, match="factors"):
-        rough.law(rough.line(), "none", True)
+        rough.law(rough.line(), "none", strain=True)
 
 
 def test_files(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 Neither has geometric stiffening here and both use the same modes, steps and spectral radius, so
 what is left is the equations, the joints and how the integrators are made. V11 asks for 1e-4; 1e-5
 is met.
+
+V11 is a case of docs/verification/reference_cases.md.
 """
 
 from __future__ import annotations

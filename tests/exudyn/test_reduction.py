@@ -1,4 +1,7 @@
-"""V11: reduced matrices, inertia integrals and frequencies against Exudyn, to 1e-9."""
+"""V11: reduced matrices, inertia integrals and frequencies against Exudyn, to 1e-9.
+
+V11 is a case of docs/verification/reference_cases.md.
+"""
 
 from __future__ import annotations
 

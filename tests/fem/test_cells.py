@@ -1,4 +1,7 @@
-"""Every kind of cell in every degree: mass and inertia, rigid motion, consistent frequencies."""
+"""Every kind of cell in every degree: mass and inertia, rigid motion, consistent frequencies.
+
+V8 is a case of docs/verification/reference_cases.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""V7 in closed form, and the order of convergence in the size of the cells, P1 to P3."""
+"""V7 in closed form, and the order of convergence in the size of the cells, P1 to P3.
+
+V7 is a case of docs/verification/reference_cases.md.
+"""
 
 from __future__ import annotations
 

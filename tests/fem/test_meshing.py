@@ -365,11 +365,11 @@ def test_a_running_gmsh_is_unchanged(comm: MPI.Intracomm, running_gmsh: None) ->
     models, entities = gmsh.model.list(), gmsh.model.getEntities()
     gmsh.option.setNumber("General.Terminal", 1)
 
-    def renames(model: Any) -> None:
+    def adds_a_model(model: Any) -> None:
         model.add("a model of the builder's own")
         box()(model)
 
-    for builder in (box(), renames):
+    for builder in (box(), adds_a_model):
         assert _area(build_mesh(builder, comm), "low") == pytest.approx(1.0, rel=1e-13)
         assert gmsh.isInitialized()
         assert gmsh.model.list() == models

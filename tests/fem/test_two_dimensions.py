@@ -1,4 +1,7 @@
-"""Plane bodies: reduction of two-dimensional meshes into bodies that move in space."""
+"""Plane bodies: reduction of two-dimensional meshes into bodies that move in space.
+
+V7 and V8 are cases of docs/verification/reference_cases.md.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """The forms of a beam: derived by UFL, by hand, and from a solid that moves as the beam does.
 
 Reference cases V6 (rotating cantilever) and V7 (closed forms) are here at the level of forms.
+
+V6 and V7 are cases of docs/verification/reference_cases.md.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def bent(s: Array, seed: int = 0) -> tuple[Callable[[Array], Array], Callable[[A
     )
 
 
-SOFT = Cable(50.0, 2.0, 0.7, damping=0.02)
+SOFT = Cable(axial_stiffness=50.0, bending_stiffness=2.0, linear_density=0.7, damping=0.02)
 
 
 def difference(f: Callable[[Array], Any], x: Array, step: float = 1e-6) -> Array:
@@ -262,7 +262,7 @@ def test_damping_takes_energy_and_spares_rigid_motions() -> None:
 def test_small_vibrations() -> None:
     """A cable on two pins with cells of lengths up to 1 : 12: bending pairs and stretch."""
     s = np.array([0.0, 0.05, 0.2, 0.3, 0.5, 0.62, 0.7, 0.78, 0.95, 1.0])
-    line = Line(s, Cable(1e4, 1.0, 1.0))
+    line = Line(s, Cable(axial_stiffness=1e4, bending_stiffness=1.0, linear_density=1.0))
     n = len(s)
     pins = [0, 1, 2, *(6 * (n - 1) + np.arange(3))]
     free = np.setdiff1d(np.arange(6 * n), pins)
@@ -286,7 +286,10 @@ def test_an_end_moment_bends_it_to_a_circle() -> None:
     """ML/EI = 2π closes a circle, with errors of fourth order in the length of the elements."""
     errors = []
     for count in (8, 16):
-        line = Line(np.linspace(0.0, 1.0, count + 1), Cable(1e6, 1.0, 1.0))
+        line = Line(
+            np.linspace(0.0, 1.0, count + 1),
+            Cable(axial_stiffness=1e6, bending_stiffness=1.0, linear_density=1.0),
+        )
 
         def load(u: Array, part: float) -> tuple[Array, Array]:
             """A moment m about z does work on the turn of the last slope p, p×δp/|p|²."""
@@ -366,7 +369,10 @@ def test_a_heavy_cable_hangs_in_a_catenary() -> None:
 @pytest.mark.parametrize("tension", [-0.5, 2.0])
 def test_it_stiffens_as_a_string(tension: float) -> None:
     """Lowest frequency of a cable on two pins under a force, in Euler's loads."""
-    line = Line(np.linspace(0.0, 1.0, 9), Cable(1e6, 1.0, 1.0))
+    line = Line(
+        np.linspace(0.0, 1.0, 9),
+        Cable(axial_stiffness=1e6, bending_stiffness=1.0, linear_density=1.0),
+    )
     euler = np.pi**2
     force = np.zeros(54)
     force[48] = tension * euler

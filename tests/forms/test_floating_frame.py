@@ -1,4 +1,7 @@
-"""The floating-frame forms: derived by hand equal derived by UFL, no work, symmetry, resultants."""
+"""The floating-frame forms: derived by hand equal derived by UFL, no work, symmetry, resultants.
+
+V7 is a case of docs/verification/reference_cases.md.
+"""
 
 from __future__ import annotations
 

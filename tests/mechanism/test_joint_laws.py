@@ -275,7 +275,11 @@ def test_redundant_new_joints_are_named() -> None:
 
 def dead_centre(**settings) -> System:  # type: ignore[no-untyped-def]
     system = slider_crank(
-        rigid_rod(0.3, 0.15), crank_radius=0.1, crank_mass=0.4, piston_mass=0.1, torque=0.0
+        rigid_rod(length=0.3, mass=0.15),
+        crank_radius=0.1,
+        crank_mass=0.4,
+        piston_mass=0.1,
+        torque=0.0,
     )
     return System(system.bodies, system.joints, **settings)
 

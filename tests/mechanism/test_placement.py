@@ -83,7 +83,7 @@ def test_motion_of_a_driver_at_a_later_start_is_no_assembly() -> None:
 
 @pytest.mark.parametrize("angle", [0.0, 1.0, 4.0, -2.5])
 def test_ready_mechanisms_are_placed_where_they_start(angle: float) -> None:
-    rod = rigid_rod(0.3, 0.15)
+    rod = rigid_rod(length=0.3, mass=0.15)
     sizes = {"crank_radius": 0.1, "crank_mass": 0.4, "piston_mass": 0.1}
     with warnings.catch_warnings():
         warnings.simplefilter("error", PlacementWarning)

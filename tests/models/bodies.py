@@ -1,4 +1,7 @@
-"""Small tagged meshes for the tests of the analysis."""
+"""Small tagged meshes for the tests of the analysis.
+
+V8 is a case of docs/verification/reference_cases.md.
+"""
 
 from __future__ import annotations
 

@@ -9,6 +9,8 @@ and is left out, as in the reference solution.
 References:
     B. Simeon, Modelling a flexible slider crank mechanism by a mixed system of DAEs and PDEs,
     Mathematical Modelling of Systems 2 (1996); Test Set for IVP Solvers, release 2.4, problem 24.
+
+V4 is a case of docs/verification/reference_cases.md.
 """
 
 from __future__ import annotations

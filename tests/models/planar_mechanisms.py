@@ -1,4 +1,7 @@
-"""Rigid planar mechanisms of M. Hać and J. Łazęcki (V1), driven by torques from rest."""
+"""Rigid planar mechanisms of M. Hać and J. Łazęcki (V1), driven by torques from rest.
+
+V1 is a case of docs/verification/reference_cases.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Derivatives of small bodies with closed forms, for the tests and for reference case V17."""
+"""Derivatives of small bodies with closed forms, for the tests and for reference case V17.
+
+V17 is a case of docs/verification/reference_cases.md.
+"""
 
 from __future__ import annotations
 

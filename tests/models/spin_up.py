@@ -1,4 +1,7 @@
-"""The spin-up of a cantilever by Kane, Ryan and Banerjee (1987), data of Simo and Vu-Quoc (V5)."""
+"""The spin-up of a cantilever by Kane, Ryan and Banerjee (1987), data of Simo and Vu-Quoc (V5).
+
+V5 is a case of docs/verification/reference_cases.md.
+"""
 
 from __future__ import annotations
 

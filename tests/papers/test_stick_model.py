@@ -140,7 +140,7 @@ def test_energy_is_the_work_of_the_torque() -> None:
 def test_agrees_with_rigid_bodies_to_second_order() -> None:
     """Angle, velocities and accelerations, from rest away from the dead centre: nothing rings."""
     system = slider_crank(
-        rigid_rod(0.4, 0.4),
+        rigid_rod(length=0.4, mass=0.4),
         crank_radius=0.1,
         crank_mass=0.2,
         crank_inertia=0.2 * 0.1**2 / 3,

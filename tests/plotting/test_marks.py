@@ -204,7 +204,12 @@ def test_arrow_units() -> None:
 
 def test_cables_are_drawn() -> None:
     ground = mbd.Ground({"top": mbd.Frame()})
-    rope = CableBody("rope", Cable(1e5, 0.2, 0.1), (0, 0, 0), (1.0, 0, 0))
+    rope = CableBody(
+        "rope",
+        Cable(axial_stiffness=1e5, bending_stiffness=0.2, linear_density=0.1),
+        (0, 0, 0),
+        (1.0, 0, 0),
+    )
     joint = mbd.spherical("knot", ground.frame("top"), rope.frame("start"))
     system = mbd.System([ground, rope], [joint], gravity=(0, -9.81, 0))
     run = mbd.simulate(system, t_end=0.2, dt=2e-3)

@@ -142,7 +142,7 @@ def test_stress_of_quadratic_tetrahedra() -> None:
 def test_pages_without_stress_reject_its_colours(case: Case) -> None:
     _, run = case
     rigid = mbd.mechanism.mechanisms.slider_crank(
-        mbd.mechanism.mechanisms.rigid_rod(0.3, 1.0), speed=10.0, **CRANK
+        mbd.mechanism.mechanisms.rigid_rod(length=0.3, mass=1.0), speed=10.0, **CRANK
     )
     with pytest.raises(errors.InputError) as error:
         plotting.player(rigid, quantity="von Mises")

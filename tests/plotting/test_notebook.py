@@ -34,7 +34,7 @@ def test_tables_and_viewers() -> None:
 
 
 def test_a_body_that_cannot_be_drawn_has_a_table_only() -> None:
-    text = rigid_rod(0.2, 1.0)._repr_html_()
+    text = rigid_rod(length=0.2, mass=1.0)._repr_html_()
     assert "<table>" in text and "<iframe" not in text
 
 

@@ -34,6 +34,8 @@ from dolfinx_mbd.plotting.scene.surfaces import skin_of_body
 from dolfinx_mbd.results import Solution
 
 SMALL = (320, 240)
+BAR_HEIGHT = 80
+"""Height of the colour bar below a grid of modes, pixels."""
 
 
 @pytest.fixture
@@ -157,7 +159,7 @@ def test_bodies_without_shape_are_bars_to_their_frames() -> None:
     for point, _ in frames.values():
         assert np.linalg.norm(skin.points - np.asarray(point), axis=1).min() < 0.009
     assert skin_of_body(Ground(), 1.0) is None
-    rod = skin_of_body(FlexibleBody("rod", rigid_rod(0.2, 1.0)), 1.0)
+    rod = skin_of_body(FlexibleBody("rod", rigid_rod(length=0.2, mass=1.0)), 1.0)
     assert rod is not None and rod[1] and np.ptp(rod[0].points[:, 0]) > 0.199
 
 
@@ -189,11 +191,11 @@ def test_units_keep_numbers_readable() -> None:
 def test_modes_are_a_grid(pv: Any, tmp_path: Path) -> None:
     picture = plotting.plot_modes(bar(), path=tmp_path / "new" / "modes.png", panel=SMALL)
     assert (tmp_path / "new" / "modes.png").read_bytes() == picture._repr_png_()
-    assert picture.image.shape == (240 + 80, 3 * 320, 3)
+    assert picture.image.shape == (240 + BAR_HEIGHT, 3 * 320, 3)
     for panel in np.split(picture.image[:240], 3, axis=1):
         assert contrast(panel) > 10
     two = plotting.plot_modes(bar(), [3, 1], columns=1, panel=SMALL)
-    assert two.image.shape == (2 * 240 + 80, 320, 3)
+    assert two.image.shape == (2 * 240 + BAR_HEIGHT, 320, 3)
     assert two.save(tmp_path / "two.jpg").stat().st_size > 1000
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "new",

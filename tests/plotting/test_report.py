@@ -72,7 +72,7 @@ def test_pictures_and_scenes(browser: Any, tmp_path: Path) -> None:
     assert "1 of 2" in report.save(path).read_text(encoding="utf-8")  # replaces the first one
     other = plotting.player(bar(), tmp_path / "bar.html")
     with pytest.raises(errors.OverwriteError):
-        report.save(tmp_path / "bar.html")
+        report.save(tmp_path / "bar.html")  # which is no report
     assert "<iframe" in report._repr_html_() and "<iframe" in other._repr_html_()
 
 
@@ -102,9 +102,10 @@ def test_pages_of_tutorials_contain_failed_checks(tmp_path: Path, monkeypatch: A
     tutorials.show(plotting.player, bar(), tmp_path / "bar.html")
     tutorials.report("some text")
     drawn = [(tmp_path / "orbit.png", "orbit"), (tmp_path / "bar.html", "bar")]
-    assert tutorials._entries == [*drawn, "some text"]  # no content of the files
+    assert tutorials._entries == [*drawn, "some text"]  # paths only: the page reads the files
     tutorials.save_report(tmp_path / "report.txt")
     assert (tmp_path / "report.txt").read_text(encoding="utf-8") == "some text\n"
+    # the end of the page raises the error; the check alone does at once
     with pytest.raises(AssertionError, match="too large"), tutorials.report_page(path, "Bar"):
         tutorials.check("too large", 3.0, 0.0, 2.0)
         tutorials.check_close("good", 3.0, 3.0, 1e-3)

@@ -20,7 +20,9 @@ pytest.importorskip("matplotlib")
 
 @pytest.fixture(scope="module")
 def run() -> Solution:
-    engine = inline_engine(rigid_rod(0.137, 0.3), EngineDesign(cylinders=1), speed=300.0)
+    engine = inline_engine(
+        rigid_rod(length=0.137, mass=0.3), EngineDesign(cylinders=1), speed=300.0
+    )
     return simulate(engine, t_end=4 * np.pi / 300.0, dt=5e-5)
 
 

@@ -191,7 +191,7 @@ def hanging(elements: int = 4) -> tuple[System, CableBody]:
     """A cable that hangs from two points at unequal heights, and a ball on a rod at its middle."""
     rope = CableBody(
         "rope",
-        Cable(1e4, 1e-2, 0.2, damping=1e-3),
+        Cable(axial_stiffness=1e4, bending_stiffness=1e-2, linear_density=0.2, damping=1e-3),
         (0.0, 0.0, 0.0),
         (1.0, 0.0, 0.3),
         elements=elements,
@@ -599,7 +599,7 @@ def test_marks_are_at_their_frames_and_forces_balance() -> None:
 
 def test_a_body_without_modes_is_refused() -> None:
     with pytest.raises(errors.InputError):
-        player(rigid_rod(0.2, 1.0))
+        player(rigid_rod(length=0.2, mass=1.0))
 
 
 # ---- pictures of the documentation --------------------------------------------------------------

@@ -1,4 +1,7 @@
-"""Damping from a mesh: viscous density, damping forms, their decay, and the full order."""
+"""Damping from a mesh: viscous density, damping forms, their decay, and the full order.
+
+V6 is a case of docs/verification/reference_cases.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No data of the size of the mesh are gathered on one rank; all messages of Python are measured."""
+"""No data of the size of the mesh are gathered on one rank; all pickled messages are measured."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PACKAGE = Path(dolfinx_mbd.__file__).parent
 INTERFACES = {"left": "left", "right": InterfaceSpec("right", kind="averaged")}
 CELLS, MODES = (12, 4, 4), 6
 SMALL = largest_space(MODES) + 2 * BLOCK_SIZE
-"""Vectors in the larger of the two eigensolvers."""
+"""Largest length of a small message: the number of vectors of block Lanczos."""
 BUFFERS = {"Gather", "Gatherv", "Allgather", "Allgatherv", "Alltoall", "Alltoallv", "Scatterv"}
 
 
@@ -44,7 +44,7 @@ def longest(value: object) -> int:
 def counted() -> Iterator[list[int]]:
     """Record the `longest` of each object that this process sends or receives as a pickle.
 
-    ``gather``, ``allgather``, ``bcast``, ``scatter``, ``send`` ... of any communicator use them.
+    ``gather``, ``allgather``, ``bcast``, ``scatter``, ``send`` ... of any communicator use pickles.
     """
     lengths: list[int] = []
 

@@ -1,4 +1,7 @@
-"""Laws of a reduced body: mass properties, rigid motions, completeness, convergence (V9)."""
+"""Laws of a reduced body: mass properties, rigid motions, completeness, convergence (V9).
+
+V9 is a case of docs/verification/reference_cases.md.
+"""
 
 from __future__ import annotations
 

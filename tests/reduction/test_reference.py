@@ -1,4 +1,7 @@
-"""Reference conditions: attached and mean axis, the raw basis, the cut-off, the table of modes."""
+"""Reference conditions: attached and mean axis, the raw basis, the cut-off, the table of modes.
+
+V8 is a case of docs/verification/reference_cases.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Geometric stiffening of reduced bodies: buckling, spin-up (V5), inertia relief."""
+"""Geometric stiffening of reduced bodies: buckling, spin-up (V5), inertia relief.
+
+V5 and V7 are cases of docs/verification/reference_cases.md.
+"""
 
 from __future__ import annotations
 

@@ -198,7 +198,11 @@ def test_momenta_of_bodies(run: Solution) -> None:
 
 def test_joints_of_a_slider_crank_move_as_the_closed_form_says() -> None:
     system = slider_crank(
-        rigid_rod(0.4, 0.3), crank_radius=0.1, crank_mass=0.5, piston_mass=0.2, speed=60.0
+        rigid_rod(length=0.4, mass=0.3),
+        crank_radius=0.1,
+        crank_mass=0.5,
+        piston_mass=0.2,
+        speed=60.0,
     )
     run = simulate(system, t_end=0.05, dt=1e-4)
     motion = SliderCrank(0.1, 0.4).motion(60.0 * run.time, 60.0)

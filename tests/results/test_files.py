@@ -143,7 +143,9 @@ def test_a_system_built_anew_is_the_same() -> None:
         from dolfinx_mbd.mechanism.mechanisms.gas import FourStrokePressure
 
         gas = FourStrokePressure(0.07, 0.04, 0.137, peak_pressure=pressure_peak)
-        return inline_engine(rigid_rod(0.137, 0.153, thickness=0.01), speed=100.0, pressure=gas)
+        return inline_engine(
+            rigid_rod(length=0.137, mass=0.153, thickness=0.01), speed=100.0, pressure=gas
+        )
 
     one, two = fingerprint(engine()), fingerprint(engine())
     assert one == two

@@ -14,7 +14,7 @@ from dolfinx_mbd.results.histories import rotation_matrices
 @pytest.fixture(scope="module")
 def run() -> Solution:
     """A rigid slider-crank with gravity."""
-    rod = rigid_rod(0.4, 0.3, centre=0.15, thickness=0.02)
+    rod = rigid_rod(length=0.4, mass=0.3, centre=0.15, thickness=0.02)
     parts = {"crank_radius": 0.1, "crank_mass": 0.5, "piston_mass": 0.2}
     gravity = (0.0, -9.81, 0.0)
     return simulate(slider_crank(rod, speed=60.0, gravity=gravity, **parts), t_end=0.05, dt=1e-4)

@@ -3,10 +3,10 @@
 Each element moves in a frame of the rigid mechanism. The coordinates Q₁ to Q₉ are displacements
 along X and Y and rotations of the shaft, the crank pin and the piston pin relative to the rigid
 motion; Q₁, Q₂ and Q₈ are zero, so that six coordinates remain. Crank and rod share the rotation Q₆
-at the crank pin, so they are *welded* there. Only the weld prevents motion of the frame. The moment
-that drives the crank of an engine bends the weld. As printed, the model has no rotary inertia, no
-Coriolis term and no geometric stiffness; it has spin softening. Its modal superposition uses the
-matrices of one crank angle.
+at the crank pin, so they are *welded* there. As the shaft can rotate (Q₃), only the weld prevents a
+motion of the two beams without strain. The moment that drives the crank of an engine bends the
+weld. As printed, the model has no rotary inertia, no Coriolis term and no geometric stiffness; it
+has spin softening. Its modal superposition uses the matrices of one crank angle.
 
 References:
     S. Dumitru et al., Mathematics 13 (2025) 2797, section 3, eqs. (43) to (92).

@@ -115,6 +115,7 @@ class FrequencyResponse:
         columns: list[int] = []
         for name in selected:
             count = sum(output.rpartition(" ")[0] == name for output in self.outputs)
+            # at least three, so that `_index` raises an error for an unknown name
             for motion, force in zip(MOTIONS[: max(3, count)], FORCES, strict=False):
                 rows.append(_index("output", f"{name} {motion}", self.outputs))
                 columns.append(_index("input", f"{name} {force}", self.inputs))

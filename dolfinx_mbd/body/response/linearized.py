@@ -122,8 +122,8 @@ def linearize_body(
     """
     instance("body", body, ReducedBody)
     instance("stiffening", stiffening, (bool, type(None)))
-    names = name_list("held", held)
-    for name in names:
+    held_names = name_list("held", held)
+    for name in held_names:
         body.interface(name)
     if about is not None and not isinstance(about, str):
         expected = "the name of an interface or a point (3,) on the axis in m"
@@ -146,15 +146,17 @@ def linearize_body(
     w = _skew(omega)
     gyroscopic = 2.0 * np.einsum("ijab,ab->ij", pairs, w)
     stiffness = elastic + np.einsum("ijab,ab->ij", pairs, w @ w)
-    rows = np.vstack([np.zeros((0, 6 + n)), *(interface_map(body, name) for name in names)])
-    basis = null_space(rows, mass) if names else np.eye(6 + n)[:, 0 if spin is None else 6 :]
+    rows = np.vstack([np.zeros((0, 6 + n)), *(interface_map(body, x) for x in held_names)])
+    basis = null_space(rows, mass) if held_names else np.eye(6 + n)[:, 0 if spin is None else 6 :]
     if not basis.shape[1]:
-        reject("held", names, f"fewer interfaces: with {n} modes, no motion of the body remains")
+        reject(
+            "held", held_names, f"fewer interfaces: with {n} modes, no motion of the body remains"
+        )
     stiffened = bool(omega.any()) and body.stiffening is not None and stiffening is not False
     if stiffened:
-        load = _centrifugal_moments(body, omega, about, names, fields @ moments)
+        load = _centrifugal_moments(body, omega, about, held_names, fields @ moments)
         wrenches = _reactions(load, elastic, rows, basis)
-        stiffness = stiffness + _geometric_stiffness(body, omega, names, load, wrenches)
+        stiffness = stiffness + _geometric_stiffness(body, omega, held_names, load, wrenches)
     M, C, G, K, E = (basis.T @ A @ basis for A in (mass, damping, gyroscopic, stiffness, elastic))
     return LinearizedBody(M, C, G, K, E, basis, stiffened)
 

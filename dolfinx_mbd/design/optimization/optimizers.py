@@ -83,6 +83,7 @@ def _slsqp_constraints(problem: ScaledProblem) -> Any:
 
 
 def _one_sided(problem: ScaledProblem, kind: str, j: int, sign: float, limit: float) -> Any:
+    """Return a constraint of SciPy for the j-th value, with a sign and a limit."""
     return {
         "type": kind,
         "fun": lambda x: sign * (problem.values(x)[j] - limit),

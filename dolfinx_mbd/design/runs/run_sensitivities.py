@@ -39,10 +39,12 @@ from dolfinx_mbd.results.saved_states import SavedStates
 from dolfinx_mbd.results.solution import Solution, solution_of
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
-OUTPUT_STEP = 100.0  # largest step of differences of outputs, relative to those of the equations
+# Largest increment of a parameter in a difference quotient of outputs, relative to the increment in
+# difference quotients of the equations of motion
+OUTPUT_INCREMENT = 100.0
 LARGEST_MOVE = 1e-3  # largest increment of a coordinate in a difference of outputs, m or rad
-STEP_SHARES = (1.0, 1 / 4, 1 / 16, 1 / 64)  # steps of differences of outputs that are tried
-LARGEST_REST = 1e-2  # largest difference between second and fourth order, relative
+INCREMENT_FRACTIONS = (1.0, 1 / 4, 1 / 16, 1 / 64)  # of the largest increment, tried in this order
+ORDER_TOLERANCE = 1e-2  # accepted relative difference between quotients of second and fourth order
 BLOCK = 64  # number of steps whose terms of the parameters or loads are computed together
 # Number of steps whose equations are stored at the same time, and largest memory for them, bytes
 _PENDING, _MEMORY = 4, 2**24
@@ -102,7 +104,7 @@ class RunSensitivities:
         A smaller step is tried only if the largest one is too long for the output.
         """
         results: list[tuple[float, Array]] = []
-        for fraction in STEP_SHARES:
+        for fraction in INCREMENT_FRACTIONS:
             step, runs = self._neighbours.of(name, fraction)
             values = {factor: array("output(run)", output(run)) for factor, run in runs.items()}
             slope = central_difference(values, step)
@@ -110,7 +112,7 @@ class RunSensitivities:
             largest = float(np.abs(slope).max(initial=0.0))
             error = float(np.abs(remainder).max(initial=0.0)) / max(largest, 1e-300)
             results.append((error, slope))
-            if error <= LARGEST_REST:
+            if error <= ORDER_TOLERANCE:
                 break
         return min(results, key=lambda pair: pair[0])[1]
 
@@ -244,7 +246,7 @@ class _Neighbours:
             k, step = list(terms.values).index(name), terms.steps[name]
             parts = [part[:, :, k] for part in self._derivatives]
             h = LARGEST_MOVE / max(float(np.abs(parts[0]).max()), 1e-300)
-            h = fraction * min(OUTPUT_STEP * step, h)
+            h = fraction * min(OUTPUT_INCREMENT * step, h)
             runs = {
                 f: _moved(terms.changed(name, f * h), self._run, parts, f * h) for f in FOURTH_ORDER
             }

@@ -138,7 +138,7 @@ def gauges(
         named = isinstance(spec.position, str)
         placed[label] = body.point(spec.position).position if named else spec.position
     attached, lines = _attached(surface, gauges, placed, limit)
-    new = _strain_gauges(attached, _elongations(space, reduction.modes, lines))
+    new = _strain_gauges(attached, _mean_strains(space, reduction.modes, lines))
     return replace(reduction, body=body.replace(gauges=(*body.gauges, *new)))
 
 
@@ -190,7 +190,7 @@ def gauge_derivatives(
         for _ in range(PULLS):
             places = np.reshape(lines, (-1, 3)) - h * _values(space, V, places)[:, :, 0]
         modes = reduction.modes + h * changes
-        strains[k] = _elongations(space, modes, lines, np.reshape(places, np.shape(lines)))
+        strains[k] = _mean_strains(space, modes, lines, np.reshape(places, np.shape(lines)))
     slope = sum(w * strains[k] for k, w in WEIGHTS.items()) / step
     attached = []
     for j, (label, *_, extent) in enumerate(entries[1]):
@@ -250,14 +250,14 @@ def _directions(text: str, spec: GaugeSpec, normal: Array) -> Array:
     return np.cos(angles) * x / size + np.sin(angles) * np.cross(normal, x / size)
 
 
-def _elongations(
+def _mean_strains(
     space: fem.FunctionSpace, modes: Array, lines: list[Array], places: Array | None = None
 ) -> Array:
     """Return the strain of each line per unit of each elastic coordinate, (lines, n). Collective.
 
     The integral of t·ε t along a straight piece with the direction t is the difference of t·u
-    between its ends, also if it crosses several cells. `places` are the points of the lines in the
-    mesh, if the lines belong to a moved mesh.
+    between its ends, also if it crosses several cells. If the lines are on a surface that was moved
+    for a difference quotient, `places` are the same material points in the mesh, which is not.
     """
     straight = compat.geometry_degree(space.mesh) == 1 and places is None
     x = np.reshape(lines, (len(lines), 2 * STEPS + 1, 3))

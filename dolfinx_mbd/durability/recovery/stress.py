@@ -336,7 +336,7 @@ def recover(
         return recovery.fields(history, what, lambda time: rows_at(time, times, stride))
     time, eta = recovery.motion(history)
     rows = rows_at(time, times, stride)
-    modes, definition = recovery.ingredients(what)
+    modes, definition = recovery.ingredients(what)  # linear parts, and the function of them
     stacked = modes[0] if len(modes) == 1 else np.concatenate(modes)
     return Fields(recovery.points, stacked, definition, time[rows], eta[rows])
 

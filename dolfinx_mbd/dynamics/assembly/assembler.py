@@ -243,6 +243,7 @@ class Assembler:
         return M.array, self.constraint_matrix()
 
     def _add_bodies(self, t: float, K: Blocks, C: Blocks, M: Blocks) -> None:
+        """Add the derivatives of the rows of bodies with respect to q, v, a to K, C, M."""
         s = self.system
         members = self.frames.bodies.members
         point = self.q, self.v, self.a, s.gravity, self.wrenches
@@ -266,6 +267,7 @@ class Assembler:
                 view.body.settle(view.state(t, self.system.gravity), view.q)
 
     def _add_tangent(self, t: float, K: Blocks, C: Blocks, M: Blocks, B: Blocks) -> None:
+        """Add all derivatives of the residual to K, C and M, and the constraint matrix to B."""
         for k in self.frames.others:
             if hasattr(body := self.system.bodies[k], "check_tangent"):
                 body.check_tangent()

@@ -159,6 +159,7 @@ class RepeatedAssembly:
         return scipy.sparse.csc_matrix((data, self._indices, self._indptr), shape=shape)
 
     def _find_pattern(self, keys: tuple[tuple[int, int], ...]) -> None:
+        """Set the pattern of the sparse matrix of blocks, and the order of their entries in it."""
         rows, columns = (
             np.concatenate([np.mgrid[self._rows[i], self._columns[j]][k].ravel() for i, j in keys])
             for k in range(2)

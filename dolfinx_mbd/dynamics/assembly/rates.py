@@ -127,7 +127,7 @@ def velocities(
 
 def rate_rows(eqs: Assembler, rates: Mapping[str, float]) -> Array:
     """Return the derivatives of joint rates with respect to v, shape (rates, nv)."""
-    axes = {name: eqs.system.joint(name).axis_by_default for name in rates}
+    axes = {name: eqs.system.joint(name).default_motion for name in rates}
     rows = [eqs.frames.axis_gradient(name, axis) for name, axis in axes.items()]
     return np.array(rows).reshape(len(rows), eqs.system.num_velocities)
 

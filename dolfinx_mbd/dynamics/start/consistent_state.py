@@ -121,7 +121,7 @@ def start_state(
     if isinstance(q, Mapping):
         q = named_vector(system, "q", q)
     speeds = named_vector(system, "v", v) if isinstance(v, Mapping) else None
-    if system.with_rigid_bodies is not system:  # mesh bodies
+    if system.has_mesh_bodies:
         return _mesh_state(eqs, t, elastic_start, q, v, rates)
     by_default = q is None and v is None and (t == 0.0 or not system.drivers)
     rates = joint_rates(system, rates, by_default)

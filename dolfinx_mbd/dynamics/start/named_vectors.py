@@ -50,6 +50,7 @@ def _slices(system: System, argument: str) -> dict[str, slice]:
 
 
 def _checked_value(argument: str, name: str, value: Any, part: Array) -> Array:
+    """Return a value of the shape of a part of a vector; rotations are unit quaternions."""
     numbers = np.array(array(argument, value, part.shape), dtype=float)
     if name.endswith(".rotation"):
         size = float(np.linalg.norm(numbers))

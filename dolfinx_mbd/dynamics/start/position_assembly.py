@@ -79,6 +79,7 @@ def assemble(eqs: Assembler, t: float, columns: Index | None = None) -> float:
 
 
 def _assemble(eqs: Assembler, t: float, columns: Index) -> float:
+    """Move the bodies until the joints fit; return the limit of dependent constraints."""
     values, remainders, redundant = _newton(eqs, t, columns, NEARLY_DEPENDENT)
     misfits = np.abs(values[redundant])
     if misfits.max(initial=0.0) <= _ROUND_OFF_MISFIT:
@@ -134,6 +135,7 @@ def _newton(
 
 
 def _error(eqs: Assembler, t: float, values: Array, row: int, reason: str) -> AssemblyError:
+    """Return the error about the row with the largest misfit."""
     s = eqs.system
     item = (*s.joints, *s.drivers)[s.row_entry[row]]
     is_rotation = s.row_motion[row] >= ABOUT_X

@@ -165,6 +165,7 @@ class Balance:
         restore(self._eqs, self._t, self._v, self._rates, self._eqs.system.rigid)
 
     def _newton(self) -> None:
+        """Iterate to balanced forces, with a factor that serves while errors decrease fast."""
         force, error = self._evaluate()
         for _ in range(_MAX_ITERATIONS):
             if error <= 1.0:
@@ -324,7 +325,7 @@ def elastic_derivative(
     eqs.frames.update_velocities()
     rows = np.concatenate([B, rate_rows(eqs, rates)])
     rate_derivatives = [
-        eqs.frames.axis_rate_derivative(name, s.joint(name).axis_by_default) for name in rates
+        eqs.frames.axis_rate_derivative(name, s.joint(name).default_motion) for name in rates
     ]
     if len(rows):
         derivative = np.concatenate(

@@ -99,7 +99,7 @@ class Corrector:
         error = self.measure.residual(eqs, tolerance, step.derivatives.a_by_move)
         if self._condenses and math.isfinite(error):
             error = max(error, self._internal.error(tolerance))
-            if self._internal.refactorized(eqs):
+            if self._internal.refactorize_if_slow(eqs):
                 eqs.residual(step.time)
                 self.factor = None
         return error

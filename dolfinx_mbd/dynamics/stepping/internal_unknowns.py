@@ -95,9 +95,9 @@ class InternalUnknowns:
         for part, *_ in self._parts:
             part.add_error(error)
 
-    def refactorized(self, eqs: Assembler) -> bool:
+    def refactorize_if_slow(self, eqs: Assembler) -> bool:
         """Compute new matrices of bodies if the errors decrease slowly; return whether it did."""
-        return any([part.refactorized(eqs.q[q]) for part, q, _ in self._parts])
+        return any([part.refactorize_if_slow(eqs.q[q]) for part, q, _ in self._parts])
 
     def correct(self, delta: Array) -> float:
         """Correct the unknowns after increments (nv,); return the largest correction, m."""

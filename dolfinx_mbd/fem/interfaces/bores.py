@@ -197,6 +197,7 @@ class _Surface:
         return np.array(vector.array[: self._problem.num_owned])
 
     def _select(self, order: int, cosine: float, sine: float, along: Array) -> None:
+        """Set the constants of the forms to one pattern: order of θ and polynomial along z."""
         c = self._numbers
         c["order"].value[()], c["cosine"].value[()], c["sine"].value[()] = order, cosine, sine
         c["along"].value[:] = 0.0

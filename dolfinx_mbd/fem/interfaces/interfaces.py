@@ -270,26 +270,27 @@ def _default_frame(
     point = in_space(area.centroid)
     if mesh.topology.dim == 2:
         return point, np.eye(3)
-    axis, corners = _bore_axis(area.normals), facet_corners(mesh, facets)
+    axis, corners = _bore_axis(area.mean_nn), facet_corners(mesh, facets)
     cylinder = None if axis is None else fit_axis(corners, point, axis)
     if cylinder is None:
-        return point, bore_axes(area.normals)
+        return point, bore_axes(area.mean_nn)
     point, axis = cylinder
     return point, axes_along(_with_positive_sign(axis))
 
 
-def bore_axes(normals: Array) -> Array:
+def bore_axes(mean_nn: Array) -> Array:
     """Return the axes of a surface, as columns, from its mean of n⊗n, shape (3, 3).
 
     z is the eigenvector of the smallest eigenvalue if this eigenvalue differs from the others;
     otherwise the axes of the body are returned.
     """
-    axis = _bore_axis(normals)
+    axis = _bore_axis(mean_nn)
     return np.eye(3) if axis is None else axes_along(_with_positive_sign(axis))
 
 
-def _bore_axis(normals: Array) -> Array | None:
-    values, vectors = np.linalg.eigh(normals)
+def _bore_axis(mean_nn: Array) -> Array | None:
+    """Return the direction normal to all normals n, from the mean of n⊗n, if it is unique."""
+    values, vectors = np.linalg.eigh(mean_nn)
     return vectors[:, 0] if values[1] - values[0] >= AXIS_GAP else None
 
 

@@ -181,10 +181,11 @@ class _Space:
         size, width = self._size, self._width
         if size + width <= self._max_size:
             return
-        count = num_modes + 2 * width
+        count = num_modes + 2 * width  # further vectors keep the convergence fast
         self._V[:, :count] = self.combined(S[:, :count])
         self._V[:, count : count + width] = self._V[:, size : size + width]
         self._T[:] = 0.0
+        # `extend` adds the coupling of the Ritz vectors to the last block
         self._T[:count, :count] = np.diag(theta[:count])
         self._near_image, self._size = self.image, count
 

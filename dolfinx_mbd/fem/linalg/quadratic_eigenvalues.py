@@ -158,6 +158,7 @@ def _toar_modes(
 
 
 def _missing_modes(converged: int, requested: int | None, modes: str, option: str) -> EigenError:
+    """Return the error about modes that did not converge."""
     text = f"{converged} of {requested} {modes} converged; raise the option {option}"
     return EigenError(text, requested=requested, converged=converged)
 

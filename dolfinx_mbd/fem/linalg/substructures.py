@@ -5,15 +5,15 @@ other ranks. With the interior unknowns i of each rank and the shared unknowns s
 
     S x_s = b_s − Σ A_si A_ii⁻¹ b_i,    S = A_ss − Σ A_si A_ii⁻¹ A_is.
 
-Each rank factorizes the part of the matrix for its interior and shared nodes, ordered last:
+Each rank factorizes the part of the matrix for its nodes, with the shared ones last:
 
     [A_ii A_is]   [L_i   0  ] [L_iᵀ  L_siᵀ]
     [A_si A_ss] = [L_si  L_s] [0     L_sᵀ ],    L_s L_sᵀ = A_ss − A_si A_ii⁻¹ A_is.
 
-It is positive definite if the whole matrix is. S is the sum of the products L_s L_sᵀ of all ranks
-without the surplus of A_ss. A solution substitutes forward and backward once on each rank, and in
-between solves with the dense factor of S, which all ranks hold. The ranks therefore exchange only
-the shared unknowns, and each has the factor of its part alone.
+It is positive definite if the whole matrix is. S is the sum of the products L_s L_sᵀ of all ranks,
+minus the entries of A_ss that further ranks have added again. A solution substitutes forward and
+backward once on each rank, and in between solves with the dense factor of S, which all ranks hold.
+The ranks therefore exchange only the shared unknowns, and each has the factor of its part alone.
 
 References:
     Przemieniecki (1963), Matrix structural analysis of substructures, AIAA J. 1, 138-147.

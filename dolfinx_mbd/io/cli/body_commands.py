@@ -122,8 +122,8 @@ def _constants(material: Any) -> str:
     texts = [material.name] if material.name else []
     for symbol, (value, unit, factor) in values.items():
         if value is not None:
-            numbers = ", ".join(f"{factor * x:.6g}" for x in np.atleast_1d(value))
-            texts.append(f"{symbol} = {numbers}{unit}")
+            entries = ", ".join(f"{factor * x:.6g}" for x in np.atleast_1d(value))
+            texts.append(f"{symbol} = {entries}{unit}")
     return "; ".join(texts)
 
 

@@ -210,6 +210,7 @@ def _point(position: Array, modes: Array) -> list[_Taylor]:
 
 
 def _integrals(body: ReducedBody, dialect: Dialect) -> Iterator[_Taylor]:
+    """Yield the Taylor expansions of the integrals of the standard input data."""
     n = body.num_modes
     cross, skews = cross_moments(body), skew_moments(body)
     S = body.first_moments

@@ -202,6 +202,7 @@ def checked_matrices(source: Any, size: int, reason: str) -> dict[str, Any]:
 
 
 def _checked_matrix(name: str, matrix: Any, size: int, reason: str) -> scipy.sparse.csr_array:
+    """Return a symmetric matrix of finite real numbers; `reason` explains its size."""
     expected = f"a symmetric matrix of finite real numbers, shape ({size}, {size}), {reason}"
     try:
         A = scipy.sparse.csr_array(matrix)
@@ -255,6 +256,7 @@ def check_free(ratio: float, tolerance: float, advice: str) -> None:
 
 
 def _check_rigid_motions(K: scipy.sparse.csr_array, nodes: Array) -> None:
+    """Raise an error if rigid motions of the nodes cause forces."""
     R = rigid_motions(nodes, nodes.mean(axis=0))
     scale = float(abs(K).sum(axis=1).max()) * np.abs(R).max(axis=0)
     ratio = np.max(np.abs(K @ R).max(axis=0) / np.where(scale > 0, scale, 1.0))

@@ -155,6 +155,7 @@ def reduce_matrices(
 def _interface_dofs(
     matrices: FullMatrices, interfaces: Mapping[str, NodeInterface]
 ) -> tuple[_InterfaceDofs, ...]:
+    """Return the degrees of freedom of each interface; nodes belong to at most one."""
     expected = "at least one interface, {'name': NodeInterface(nodes)}"
     if not isinstance(interfaces, Mapping) or not interfaces:
         reject("interfaces", interfaces, expected, MatrixError)
@@ -178,6 +179,7 @@ def _interface_dofs(
 def _dofs_on_nodes(
     name: str, spec: NodeInterface, nodes: NDArray[np.int64], x: Array
 ) -> _InterfaceDofs:
+    """Return the degrees of freedom of an interface with its nodes at x (nodes, 3)."""
     W = _weights(f"interface {name!r}: weights", spec.weights, len(x))
     weighted, total = W @ x, float(W.sum())
     centre = weighted.sum(axis=0) / total
@@ -310,6 +312,7 @@ def _with_rigid_motions(
 def _body(
     matrices: FullMatrices, ends: tuple[_InterfaceDofs, ...], Psi: Array, num_modes: int, name: str
 ) -> ReducedBody:
+    """Return the reduced body of the modes Ψ with the mean-axis reference."""
     K, M = (Psi.T @ (A @ Psi) for A in (matrices.stiffness, matrices.mass))
     centre = matrices.nodes.mean(axis=0)
     R = np.zeros((Psi.shape[1], 6))

@@ -181,13 +181,18 @@ class Formulas(NamedTuple):
     """Names in the expression of a field that is a function, and the units of its value.
 
     A field with three expressions has the names of the motion of a frame, and one without
-    variables is an object. `default` is its kind in `FUNCTIONS` if the entry has no `type`.
+    components is an object. `default` is its kind in `FUNCTIONS` if the entry has no `type`.
     """
 
     variables: tuple[str, ...]
     units: str
     components: int = 1
     default: str = ""
+
+    @property
+    def is_object(self) -> bool:
+        """Whether the field is an object, and neither an expression nor a list of them."""
+        return self.components == 0
 
 
 FORMULAS: dict[tuple[str, str], Formulas] = {

@@ -213,6 +213,7 @@ class _Builder:
 
     # ---- parts ----------------------------------------------------------------------------------
     def _entries(self, section: str, data: Mapping[str, Any]) -> list[Any]:
+        """Return the parts of a section; None for those with errors, which are recorded."""
         entries = data.get(section) or {}
         if not isinstance(entries, dict):
             text = "expected entries by name"
@@ -227,6 +228,7 @@ class _Builder:
         return result
 
     def _part(self, section: str, entry: Any, place: Place) -> Any:
+        """Return a part of a section, made from the fields of its entry."""
         makers = SECTIONS[section]
         name = str(place[-1])
         entry = {} if entry is None else entry

@@ -124,7 +124,7 @@ def _choice(makers: Makers, *, named: bool) -> dict[str, Any]:
     ]
     if len(objects) == 1:
         return objects[0]
-    # Editors complete the kinds of the first property
+    # Repeated outside of `oneOf`, so that editors suggest the values of `type`
     return {"properties": {"type": {"enum": list(makers)}}, "oneOf": objects}
 
 
@@ -136,6 +136,15 @@ def _object(
     optional_kind: bool,
     omitted: tuple[str, ...],
 ) -> dict[str, Any]:
+    """Return the schema of an object that a maker makes from entries of a file.
+
+    Args:
+        maker: Class or function.
+        kind: Key of the maker in `FORMULAS`.
+        kind_name: Value of the entry `type`; None if there is no such entry.
+        optional_kind: Whether the entry `type` may be omitted.
+        omitted: Names of arguments that are not entries.
+    """
     fields = {n: f for n, f in declared_fields(maker).items() if n not in omitted}
     properties = {name: _field(kind, field) for name, field in fields.items()}
     required = [name for name, field in fields.items() if field.is_required]
@@ -145,7 +154,9 @@ def _object(
     result = {"type": "object", "properties": properties, "additionalProperties": False}
     if (maker.__doc__ or "").strip():
         result["description"] = (maker.__doc__ or "").strip().splitlines()[0]
-    return {**result, "required": required} if required else {**result, "type": ["object", "null"]}
+    if required:
+        return {**result, "required": required}
+    return {**result, "type": ["object", "null"]}  # an object without entries is null in YAML
 
 
 def _field(kind: str, field: Declared) -> dict[str, Any]:
@@ -167,7 +178,7 @@ def _function(kind: str, field: Declared) -> dict[str, Any]:
     rule = FORMULAS[kind, field.name]
     options = (
         [{"$ref": "#/$defs/Function"}]
-        if rule.components == 0
+        if rule.is_object
         else [
             _ARRAY,
             {"$ref": "#/$defs/Function"},

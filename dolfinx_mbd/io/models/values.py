@@ -158,6 +158,7 @@ class Reader:
             raise EntryError(place, str(error)) from None
 
     def _value(self, field: Declared, kind: str, value: Any, place: Place) -> Any:
+        """Return the value of a field, converted to the first of its types that fits."""
         if value is None and ("None" in field.types or field.default is None):
             return None
         if (kind, field.name) in FORMULAS:
@@ -187,10 +188,11 @@ class Reader:
         choices = [name[7:].split(",") for name in field.types if name.startswith("choice:")]
         if any(value in names for names in choices):
             return value
-        variables, units, components, default = FORMULAS[kind, field.name]
+        rule = FORMULAS[kind, field.name]
+        variables, units, components, default = rule
         if isinstance(value, dict):
             return self._made(FUNCTIONS, value, default, place)
-        if components == 0:
+        if rule.is_object:
             names = ", ".join(n for n in declared_fields(FUNCTIONS[default]) if n != "constants")
             text = f"expected expressions by name ({names}), or the type of a law"
             raise InputError(f"{text}: {', '.join(FUNCTIONS)}; got {value!r}", value=value)

@@ -6,8 +6,9 @@ displacement w of the bore is F ŵ(φ), with the mean ŵ of w weighted by this p
 
     g = c − |e| + ŵ(φ)
 
-is the gap. F ∂g/∂e is the force on the pin, and F ∂g/∂s is the force on the coefficients s of w.
-The slope of the pin in the bore is small; its square is neglected.
+is the gap. f = F ∂g/∂e is the force on the pin, at its axis, and F ∂g/∂s is the force on the
+coefficients s of w. The torque −½ e × f cancels the couple of the shear that the law of films has
+in addition. The slope of the pin in the bore is small; its square is neglected.
 """
 
 from __future__ import annotations
@@ -142,7 +143,7 @@ class ElasticContact(ContactElement):
         """Return the contact itself."""
         return self
 
-    def _slices(self, y: Array, s: Array) -> tuple[Array, ...]:
+    def _slices(self, y: Array, surface: Array) -> tuple[Array, ...]:
         """Return z, e, ė, n, t, B = ∂ŵ/∂s, ∂B/∂φ, ∂²B/∂φ², and ∂gap/∂e of all slices."""
         z = self.bore.length * ((np.arange(self.slices) + 0.5) / self.slices - 0.5)
         e = y[E_X : E_Y + 1] + np.multiply.outer(z, y[T_X : T_Y + 1])
@@ -159,7 +160,7 @@ class ElasticContact(ContactElement):
             np.einsum("ia,il->ial", part, self._along).reshape(len(z), -1)
             for part in (around, orders * derivative, -(orders**2) * around)
         )
-        coefficients, _ = s
+        coefficients, _ = surface
         return z, e, rate, n, t, B, B1, B2, (B1 @ coefficients)[:, None] * t / r - n
 
     @property
@@ -168,13 +169,16 @@ class ElasticContact(ContactElement):
         return self.bore.radius
 
     def states(self, pair: FramePair, surface: Array | None = None) -> Array:
-        """Return gap (m), gap rate (m/s) and normal force (N) of each slice, shape (slices, 3)."""
+        """Return gap (m), gap rate (m/s) and normal force (N) of each slice, shape (slices, 3).
+
+        Here and below, `surface` contains the coefficients s of w and their rates, shape (2, m).
+        """
         s = np.zeros((2, len(self._surface))) if surface is None else surface
         return self._states(self._slices(film_motion(*pair), s), s)
 
-    def _states(self, parts: tuple[Array, ...], s: Array) -> Array:
+    def _states(self, parts: tuple[Array, ...], surface: Array) -> Array:
         _, e, rate, _, _, B, _, _, a = parts
-        coefficients, rates = s
+        coefficients, rates = surface
         gap = self.clearance - np.hypot(*e.T) + B @ coefficients
         gap_rate = (a * rate).sum(axis=1) + B @ rates
         K, power, chi = self._law()
@@ -182,31 +186,35 @@ class ElasticContact(ContactElement):
         return np.column_stack([gap, gap_rate, K * np.maximum(-gap, 0.0) ** power * factor])
 
     def _law(self) -> Array:
+        """Return K, n and χ of one slice."""
         return self.law.numbers(1.0 / self.slices)[:3]
 
-    def loads(self, y: Array, s: Array) -> tuple[Array, Array]:
+    def loads(self, y: Array, surface: Array) -> tuple[Array, Array]:
         """Return loads and surface forces (5 + m,) and their derivatives (5 + m, 9 + 2m).
 
-        The columns belong to the first nine entries of the motion y (10,), to s and to ṡ.
+        The loads are those of `kernels.films.frames`: the force on the pin (x, y), its first
+        moments along z, and the torque about z. The columns belong to the first nine entries of the
+        motion y (10,) of that module (all but d_z), to s and to ṡ.
         """
         m = len(self._surface)
-        parts = self._slices(y, s)
-        coefficients, rates = s
-        g, dg = np.zeros(5 + m), np.zeros((5 + m, 9 + 2 * m))
-        (K, power, chi), states = self._law(), self._states(parts, s)
+        parts = self._slices(y, surface)
+        coefficients, rates = surface
+        loads, slopes = np.zeros(5 + m), np.zeros((5 + m, 9 + 2 * m))
+        (K, power, chi), states = self._law(), self._states(parts, surface)
         for i in map(int, np.flatnonzero(states[:, NORMAL_FORCE])):
             gap, gap_rate, F = states[i]
             z, e, rate, n, t, B, B1, B2, a = (part[i] for part in parts)
             r = float(np.hypot(*e))
             f = F * a
-            g += np.concatenate([f, z * f, [0.5 * (e[1] * f[0] - e[0] * f[1])], F * B])
+            loads += np.concatenate([f, z * f, [0.5 * (e[1] * f[0] - e[0] * f[1])], F * B])
             # Columns: e (2), ė (2), s (m), ṡ (m)
-            wedge = np.outer(t, n) + np.outer(n, t)
+            symmetric = np.outer(t, n) + np.outer(n, t)
             # H = ∂a/∂e
-            H = ((B2 @ coefficients - r) * np.outer(t, t) - (B1 @ coefficients) * wedge) / r**2
-            spin, zero = t @ rate / r, np.zeros(m)
+            H = (B2 @ coefficients - r) * np.outer(t, t) - (B1 @ coefficients) * symmetric
+            H /= r**2
+            phi_rate, zero = t @ rate / r, np.zeros(m)
             d_gap = np.concatenate([a, [0, 0], B, zero])
-            d_rate = np.concatenate([H @ rate + (B1 @ rates) * t / r, a, spin * B1, B])
+            d_rate = np.concatenate([H @ rate + (B1 @ rates) * t / r, a, phi_rate * B1, B])
             elastic = K * (-gap) ** power
             dF = power * F / gap * d_gap - chi * elastic * d_rate
             da = np.hstack([H, np.zeros((2, 2)), np.outer(t, B1) / r, np.zeros((2, m))])
@@ -217,19 +225,19 @@ class ElasticContact(ContactElement):
             dT[:2] += 0.5 * np.array([-f[1], f[0]])
             rows = np.vstack([df, z * df, dT, dQ])
             by_e, by_rate, by_s = rows[:, :2], rows[:, 2:4], rows[:, 4:]
-            dg[:, E_X : E_Y + 1] += by_e
-            dg[:, T_X : T_Y + 1] += z * by_e
-            dg[:, E_X_RATE : E_Y_RATE + 1] += by_rate
-            dg[:, T_X_RATE : T_Y_RATE + 1] += z * by_rate
-            dg[:, SPIN + 1 :] += by_s
-        return g, dg
+            slopes[:, E_X : E_Y + 1] += by_e
+            slopes[:, T_X : T_Y + 1] += z * by_e
+            slopes[:, E_X_RATE : E_Y_RATE + 1] += by_rate
+            slopes[:, T_X_RATE : T_Y_RATE + 1] += z * by_rate
+            slopes[:, SPIN + 1 :] += by_s
+        return loads, slopes
 
     def wrenches(self, pair: FramePair, surface: Array | None = None) -> Array:
         """Return forces and moments on both frames, then the forces on s, (12 + m,)."""
         s = np.zeros((2, len(self._surface))) if surface is None else surface
         y = film_motion(*pair)
-        g, _ = self.loads(y, s)
-        return np.concatenate([film_wrenches(pair.Q1, y, g[:5].copy()), g[5:]])
+        loads, _ = self.loads(y, s)
+        return np.concatenate([film_wrenches(pair.Q1, y, loads[:5].copy()), loads[5:]])
 
     def derivatives(self, pair: FramePair, surface: Array | None = None) -> tuple[Array, Array]:
         """Return the derivatives of the wrenches with respect to (poses, s) and (velocities, ṡ)."""
@@ -237,7 +245,7 @@ class ElasticContact(ContactElement):
         return elastic_tangents(pair, *self.loads(film_motion(*pair), s))
 
     def energy(self, pair: FramePair, surface: Array | None = None) -> float:
-        """Return the energy K δⁿ⁺¹/(n + 1) of all slices, J, without the bore."""
+        """Return the energy K δⁿ⁺¹/(n + 1) of all slices, J, with the penetrations δ."""
         depth = np.maximum(-self.states(pair, surface)[:, 0], 0.0)
         K, power, _ = self._law()
         return float(K * (depth ** (power + 1.0)).sum() / (power + 1.0))

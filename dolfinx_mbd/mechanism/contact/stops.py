@@ -11,7 +11,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import instance, number, reject
 from dolfinx_mbd.mechanism.contact.contact_laws import ContactLaw
 from dolfinx_mbd.mechanism.force_elements import JointElement
-from dolfinx_mbd.mechanism.joints import Axis
+from dolfinx_mbd.mechanism.joints import AxisMotion
 
 __all__ = ["JointStop"]
 
@@ -37,7 +37,7 @@ class JointStop(JointElement):
         >>> stop = mbd.mechanism.JointStop(
         ...     "stop", "hinge", mbd.ContactLaw(1e4, 1.0), lower=-0.5, upper=0.5
         ... )
-        >>> round(stop.magnitude(0.0, 0.6, 0.0), 6)
+        >>> round(stop.magnitude(t=0.0, s=0.6, rate=0.0), 6)
         -1000.0
     """
 
@@ -48,7 +48,7 @@ class JointStop(JointElement):
     law: ContactLaw
     lower: float | None = None
     upper: float | None = None
-    motion: Axis | None = None
+    motion: AxisMotion | None = None
 
     def __post_init__(self) -> None:
         label = self._check_joint()
@@ -64,7 +64,7 @@ class JointStop(JointElement):
             expected = "two limits with lower < upper, or one of them"
             reject(f"{label}: (lower, upper)", (self.lower, self.upper), expected)
 
-    def placed(self, motion: Axis, s: float) -> JointStop:
+    def placed(self, motion: AxisMotion, s: float) -> JointStop:
         """Return the stop with the motion (rotation or displacement) that it limits."""
         return replace(self, motion=motion)
 
@@ -80,7 +80,7 @@ class JointStop(JointElement):
         return np.array([(gap, sign * rate, np.nan) for gap, sign in self.gaps(float(s))])
 
     def magnitude(self, t: float, s: float, rate: float) -> float:
-        """Return the torque (N m) or force (N) on the second body."""
+        """Return the torque (N m) or force (N) on the second body, with its sign."""
         return sum(sign * self.law.force(-gap, -sign * rate) for gap, sign in self.gaps(s))
 
     def derivatives(self, t: float, s: float, rate: float) -> tuple[float, float]:

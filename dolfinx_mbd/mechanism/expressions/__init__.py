@@ -1,10 +1,11 @@
 """Functions given by expressions and tables, for loads, drivers and model files.
 
-Loads and drivers accept a text in place of a Python function:
+`PairFormula` is the law of a load between two frames, and `StateFormula` the value of a load with
+states. Loads and drivers accept a text in place of a Python function:
 
     >>> import dolfinx_mbd as mbd
     >>> motor = mbd.JointLoad("motor", "hinge", "rotation", "8*(20 - rate)")
-    >>> motor.magnitude(0.0, 0.0, 5.0)
+    >>> motor.magnitude(t=0.0, s=0.0, rate=5.0)
     120.0
 """
 

@@ -46,7 +46,8 @@ class Formula:
     Attributes:
         text: The expression.
         variables: Names of the arguments, in order.
-        constants: Values of other names in the expression.
+        constants: Values of other names in the expression; those that it does not contain are
+            dropped.
 
     Raises:
         InputError: The text is not an expression of these names.
@@ -91,7 +92,7 @@ class ExpressionMotion:
     """The motion of a driver given by an expression of time, with exact derivatives.
 
     Attributes:
-        position: Formula of the time t, s.
+        position: Formula of the angle (rad) or displacement (m) with the time t (in s).
 
     Example:
         >>> from dolfinx_mbd.io.models import ExpressionMotion, Formula

@@ -120,7 +120,8 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
         >>> design = mbd.mechanisms.EngineDesign(
         ...     cylinders=2, spacing=0.02, bank_angles=np.radians([-45.0, 45.0])
         ... )
-        >>> vee = mbd.mechanisms.engine(mbd.mechanisms.rigid_rod(0.137, 0.2), design, speed=200.0)
+        >>> rod = mbd.mechanisms.rigid_rod(length=0.137, mass=0.2)
+        >>> vee = mbd.mechanisms.engine(rod, design, speed=200.0)
         >>> len(vee.bodies), len(vee.joints)
         (6, 7)
     """

@@ -50,7 +50,7 @@ class EngineBalance:
 
     Example:
         >>> design = mbd.mechanisms.EngineDesign(cylinders=4, spacing=0.09)
-        >>> rod = mbd.mechanisms.rigid_rod(0.137, 0.2)
+        >>> rod = mbd.mechanisms.rigid_rod(length=0.137, mass=0.2)
         >>> balance = mbd.mechanisms.engine_balance(design, rod)
         >>> forces = abs(balance.force_at(314.0)[:, 0])  # along x, of the orders 1 and 2
         >>> print(forces.round())
@@ -137,11 +137,10 @@ def engine_balance(
         ...     throw_angles=[0.0, 0.0],
         ...     firing_angles=np.radians([315.0, 45.0]),
         ... )
-        >>> balance = mbd.mechanisms.engine_balance(vee, mbd.mechanisms.rigid_rod(0.137, 0.2))
+        >>> rod = mbd.mechanisms.rigid_rod(length=0.137, mass=0.2)
+        >>> balance = mbd.mechanisms.engine_balance(vee, rod)
         >>> mass, _ = balance.counterweight
-        >>> more = mbd.mechanisms.engine_balance(
-        ...     vee, mbd.mechanisms.rigid_rod(0.137, 0.2), unbalance=mass
-        ... )
+        >>> more = mbd.mechanisms.engine_balance(vee, rod, unbalance=mass)
         >>> bool(abs(more.force[0]).max() < 1e-12)  # a counterweight balances the order 1
         True
     """

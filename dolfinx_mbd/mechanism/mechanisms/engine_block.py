@@ -67,7 +67,7 @@ class EngineBlock:
         ...     reference="rigid",
         ... )
         >>> system = mbd.mechanisms.engine(
-        ...     mbd.mechanisms.rigid_rod(0.137, 0.2),
+        ...     mbd.mechanisms.rigid_rod(length=0.137, mass=0.2),
         ...     mbd.mechanisms.EngineDesign(cylinders=1),
         ...     block=mbd.mechanisms.EngineBlock(case),
         ...     mounts={"mount_1": ([1e6, 1e6, 1e6, 1e5, 1e5, 1e5], np.zeros(6))},

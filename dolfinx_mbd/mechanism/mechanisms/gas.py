@@ -351,6 +351,7 @@ class FourStrokePressure(_Curve):
         """Return crank angles from −180 to 540 degrees and the pressure at them."""
 
         def blend(degrees: Array, start: float, length: float, a: float, b: float):  # type: ignore[no-untyped-def]
+            """Return a smooth step from a to b that begins at the angle `start`."""
             x = np.clip((degrees - start) / length, 0.0, 1.0)
             return a + (b - a) * 0.5 * (1.0 - np.cos(np.pi * x))
 

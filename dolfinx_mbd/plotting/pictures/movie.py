@@ -85,8 +85,8 @@ def animate(
         scale: Scale factor of the elastic displacement; the rigid motion and the colours are not
             scaled.
         quantity: Quantity that determines the colours, as for `plot_system`.
-        marks: Additional objects as for `plot_system`, without names and values; the caption has
-            the value of the longest arrow.
+        marks: Kinds of additional objects as for `plot_system`. Their names and values are not
+            drawn; the caption has the value of the longest arrow.
         fps: Pictures per second. GIF rounds the duration of a picture to 0.01 s, and viewers show
             at most 50 pictures per second.
         opacity: Opacity of rigid bodies; 1 hides the inside.

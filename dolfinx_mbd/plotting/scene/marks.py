@@ -53,6 +53,7 @@ def _travel(item: _Item, frames: Frames, r: float) -> tuple[float, float]:
 
 
 def _mark(item: _Item, group: str, frames: Frames, r: float) -> Mark:
+    """Return the mark of a joint or load with the radius r; a rail has the length of its travel."""
     name, tubes, second = f"{group[:-1]} {item.name}", SHAPES[item.shape](r), item.second
     if item.shape == "rail":
         ends = np.outer(_travel(item, frames, r), Z)

@@ -91,6 +91,7 @@ def _straight(start: ArrayLike, end: ArrayLike, *radii: float, sides: int = 24) 
 
 
 def _along(low: float, high: float, radius: float, sides: int = 24) -> Tube:
+    """Return a cylinder along z between two heights."""
     return _straight(low * Z, high * Z, radius, sides=sides)
 
 
@@ -101,6 +102,7 @@ def _ball(radius: float) -> Tube:
 
 
 def _helix(start: float, height: float, radii: Array, turns: float) -> Array:
+    """Return the points of a helix about z with a radius for each point."""
     s = np.linspace(0.0, 1.0, len(radii))
     angle = 2 * np.pi * turns * s
     return np.stack([radii * np.cos(angle), radii * np.sin(angle), start + height * s], axis=1)

@@ -92,6 +92,7 @@ class Player(HtmlPage):
             "THREE": asset("three.min.js"),
             "PLAYER": asset("player.js"),
         }
+        # The content of a script of player.html includes the line breaks next to its tags
         parts["HASHES"] = " ".join(_hash(f"\n{parts[name]}\n") for name in ("THREE", "PLAYER"))
         return re.sub("%([A-Z]+)%", lambda match: parts[match[1]], asset("player.html"))
 
@@ -105,7 +106,7 @@ def _text_of(scene: Any) -> str:
 
 
 def _hash(script: str) -> str:
-    """Return the hash of a script, for the policy of the page: no other script may run."""
+    """Return the hash of a script for the page's Content-Security-Policy, which allows no other."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 

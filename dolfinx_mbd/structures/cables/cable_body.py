@@ -158,6 +158,7 @@ class CableBody(AbsoluteBody):
         self._prepare(forms, nodes, axes, start, span, places, self.cable.axial_stiffness)
 
     def _nodes(self, span: float) -> Array:
+        """Return the unstretched lengths from the start to all nodes, m; `span` is the distance."""
         elements, length, argument = self.elements, self.length, f"body {self.name!r}: elements"
         if length is not None:
             length = checks.number(f"body {self.name!r}: length", length, positive=True, unit="m")

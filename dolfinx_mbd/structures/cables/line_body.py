@@ -91,6 +91,7 @@ class LineForms:
         return self._values[self._order]
 
     def _dense_matrix(self, form: fem.Form) -> Array:
+        """Return the assembled matrix of a form in the order of the nodes along the line."""
         self._store.data[:] = 0.0
         assemble: Any = fem.assemble_matrix
         assemble(self._store, form)

@@ -9,8 +9,9 @@ For v = u₁ − u₀, the virtual work is W₁ − W₀ because sym(F_mᵀΔF) 
 For a rotation v = ω × (X + u_m), it vanishes because S is symmetric: so is the angular momentum. A
 step that rotates a body does not strain it, because the stress depends on C_m and not on F_mᵀF_m.
 
-For small ΔC, the difference W₁ − W₀ − ∂W/∂C (C_m):ΔC is an integral of ∂W/∂C − ∂W/∂C (C_m) along
-ΔC. The round-off of the energies, divided by ΔC:ΔC, would otherwise exceed the tolerance of a step.
+For small ΔC, the difference W₁ − W₀ − ∂W/∂C (C_m):ΔC is computed as the integral of ∂W/∂C − ∂W/∂C
+(C_m) along ΔC. The round-off of the energies, divided by ΔC:ΔC, would otherwise exceed the
+tolerance of a step.
 
 W is a function of ∇u. Its derivative is evaluated at the upper triangular F with FᵀF = C_m
 (Cholesky), which has the same energy if W does not depend on rotations.

@@ -258,6 +258,7 @@ class MeshBody(MeshEquations):
         return np.array(position), checked_rotation(f"{label}: rotation", self.rotation)
 
     def _set_start(self, label: str, position: Array, quaternion: Array) -> None:
+        """Set the initial coordinates and relative velocities of the undeformed body."""
         for name, unit in (("velocity", "m/s"), ("omega", "rad/s")):
             if getattr(self, name) is not None:
                 checks.vector(f"{label}: {name}", getattr(self, name), unit=unit)

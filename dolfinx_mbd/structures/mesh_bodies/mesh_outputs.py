@@ -234,6 +234,7 @@ def _mover(
     """Return the function that moves a state along changes of q, v, a and of the nodes."""
 
     def moved(h: float) -> State:
+        """Return the state after a move by h times the changes."""
         at.put(state)
         at.move(state.q, h * change[0])
         at.update_poses(state.time)

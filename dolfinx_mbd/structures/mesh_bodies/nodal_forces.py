@@ -77,7 +77,7 @@ class NodalForces:
         V = model.displacements
         self.space, self.comm, self.embedding = V, V.mesh.comm, embedding
         self.nodes = NodalVectors(V, embedding)
-        self._u, self._w = fem.Function(V), fem.Function(V)
+        self._u, self._velocity = fem.Function(V), fem.Function(V)
         test, trial = ufl.TestFunction(V), ufl.TrialFunction(V)
         density = energy(self._u)
         if not isinstance(density, Expr) or density.ufl_shape != ():
@@ -87,7 +87,7 @@ class NodalForces:
                 value=density,
             )
         self._mass_damping = mass_damping
-        depth = fem.Constant(V.mesh, default_scalar_type(embedding.depth))
+        depth = fem.Constant(V.mesh, default_scalar_type(embedding.depth))  # 1 in space
         dx = ufl.dx(metadata={"quadrature_degree": quadrature_degree})
         self._terms: list[tuple[Energy, ufl.Measure]] = [(lambda u: depth * energy(u), dx)]
         if volumetric is not None:
@@ -106,18 +106,19 @@ class NodalForces:
             assert model.materials is not None
             tau = depth * fem.Constant(V.mesh, default_scalar_type(viscosity))
             law = model.materials.law
-            damping = tau * _viscous_work(self._u, self._w, test, law) * dx
-            by_u, by_w = (ufl.derivative(damping, f, trial) for f in (self._u, self._w))
+            damping = tau * _viscous_work(self._u, self._velocity, test, law) * dx
+            by_u, by_w = (ufl.derivative(damping, f, trial) for f in (self._u, self._velocity))
             by_u = 0.5 * (by_u + ufl.adjoint(by_u))  # the solver needs a symmetric matrix
             self._viscous = _ViscousForms(*map(fem.form, (damping, by_u, by_w)))
-        cells = fem.functionspace(V.mesh, ("DG", 0))
-        volume = ufl.det(ufl.Identity(V.mesh.geometry.dim) + ufl.grad(self._u))
-        inverted = ufl.conditional(ufl.lt(volume, 0.0), -volume, 0.0)
+        cell_space = fem.functionspace(V.mesh, ("DG", 0))
+        det_F = ufl.det(ufl.Identity(V.mesh.geometry.dim) + ufl.grad(self._u))
+        inverted = ufl.conditional(ufl.lt(det_F, 0.0), -det_F, 0.0)
         self._spin = fem.Constant(V.mesh, np.zeros(3, dtype=default_scalar_type))
         rho, in_space = depth * model.mass_density, embedding.vector
-        arm = ufl.cross(self._spin, ufl.cross(self._spin, in_space(trial)))
-        self._centrifugal = fem.form(rho * ufl.inner(arm, in_space(test)) * ufl.dx)
-        self._inversion = fem.form(inverted * ufl.TestFunction(cells) * dx)
+        # matrix of the accelerations ω×(ω×u); minus it is the derivative of the centrifugal force
+        centripetal = ufl.cross(self._spin, ufl.cross(self._spin, in_space(trial)))
+        self._centripetal = fem.form(rho * ufl.inner(centripetal, in_space(test)) * ufl.dx)
+        self._inversion = fem.form(inverted * ufl.TestFunction(cell_space) * dx)
         self.loads = MeshLoads(embedding, self._u, self.nodes, loads)
         W = scalar_space(V)
         p, r = ufl.TrialFunction(W), ufl.TestFunction(W)
@@ -140,7 +141,7 @@ class NodalForces:
     def set_state(self, u: Array, w: Array) -> None:
         """Set the displacements and the velocities, (nodes, 3) each, for the methods below."""
         self.nodes.displace(self._u, u)
-        self.nodes.assign(self._w, w)
+        self.nodes.assign(self._velocity, w)
 
     def energy(self) -> float:
         """Return the elastic energy, J (collective)."""
@@ -243,7 +244,7 @@ class NodalForces:
             M.destroy()
         if spin is not None and spin.any():
             self._spin.value[:] = self.embedding.axes.T @ spin
-            Z = reproducible_matrix(self._centrifugal)
+            Z = reproducible_matrix(self._centripetal)
             A.axpy(1.0, Z, structure=PETSc.Mat.Structure.SAME_NONZERO_PATTERN)
             Z.destroy()
         return A

@@ -249,6 +249,7 @@ class SmallVibrations:
             )
 
     def _set_matrices(self, at: Assembler, t: float) -> None:
+        """Set M, C, the constraints, and K + shift M on the motions that they permit."""
         tangent = at.tangent(t)
         _, rate, _ = rates_of_rotation(at, self.spin)
         self._mass, self._damping = tangent.M, tangent.C + tangent.M @ rate

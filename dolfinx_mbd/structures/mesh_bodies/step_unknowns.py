@@ -22,8 +22,10 @@ _COSTLY = 7.0  # number of further iterations that cost more than a new factoriz
 class StepUnknowns:
     """Displacements, velocities and accelerations of the free nodes in a step.
 
-    A stepper calls `predict`, then `put`, `error`, `correct` in each iteration. Between `enter` and
-    `leave`, the body condenses its free nodes with the matrix of the step.
+    A stepper calls `predict`, then `put`, `error`, `correct` in each iteration. Between
+    `start_condensation` and `end_condensation`, the body condenses its free nodes with the matrix
+    of the step. An averaged interface has a frame that follows the mean motion of its nodes, by
+    constraints with multipliers.
 
     Args:
         body: The body.
@@ -39,7 +41,7 @@ class StepUnknowns:
         self._body, self.solver = body, MeshSolver(body)
         self.conserves, self.dt = False, 0.0
         self.forces = np.zeros_like(body.nodes)
-        self._scale = self._noise = 0.0
+        self._scale = self._noise = 0.0  # largest term of the forces and its round-off, N
         self._errors: list[float] = []
         self._offset = np.zeros_like(body.nodes)
         self.multipliers: Array = np.zeros(body.constraints.size)
@@ -117,11 +119,14 @@ class StepUnknowns:
         frames = self._body.frames_of(q)
         self._body.hold(nodal, frames, v, a)
         if not self._is_turned:  # with the predicted rotation, which is almost that of the step
-            self._turn_solver(u, frames)
+            self._rotate_factor(u, frames)
             self._is_turned = True
 
-    def _turn_solver(self, u: Array, frames: Array) -> None:
-        """Turn the factor to displacements u (nodes, 3) and frames (frames, 7)."""
+    def _rotate_factor(self, u: Array, frames: Array) -> None:
+        """Rotate the factor with the body, at displacements u (nodes, 3) and frames (frames, 7).
+
+        A factor of an earlier state remains a good approximation after a rotation of the body.
+        """
         before, _, _ = self._body.nodal_of(self.start)
         self.solver.turn_to(u, frames, 0.5 * (before + u) if self.conserves else None)
 
@@ -147,34 +152,39 @@ class StepUnknowns:
         """Record the error of an iteration, relative to the tolerance."""
         self._errors.append(error)
 
-    def refactorized(self, q: Array) -> bool:
+    def refactorize_if_slow(self, q: Array) -> bool:
         """Factorize at the present state if errors decrease slowly; return whether it did."""
         error = self._errors[-1] if self._errors else 0.0
         if error <= 1.0 or len(self._errors) < 3:
             return False
         two, one, last = self._errors[-3:]
-        # the first errors of a step are nearly equal: forces of the prediction are all unbalanced
+        # the first errors of a step are nearly equal even if the iteration converges fast, so that
+        # the smaller of two rates of convergence counts
         ratio = min(last / one, (last / two) ** 0.5)
         if ratio < 1.0 and np.log(error) < -_COSTLY * np.log(ratio):
             return False
         assert self.solver.coefficients is not None
         self.factorize_at(q)
         u, _, _ = self._body.nodal_of(q)
-        self._turn_solver(u, self._body.frames_of(q))
+        self._rotate_factor(u, self._body.frames_of(q))
         self._errors = []
         return True
 
     def factorize_at(
         self, q: Array, coefficients: tuple[float, float, float] | None = None
     ) -> None:
-        """Factorize at the coordinates q of the body, by default with the present coefficients."""
+        """Factorize at the coordinates q of the body, by default with the present coefficients.
+
+        The coefficients are the factors of M, of C and of K in the matrix; those of statics are
+        0, 0 and 1.
+        """
         u, w, _ = self._body.nodal_of(q)
         frames, pressures = self._body.frames_of(q), self._body.forces.loads.pressures
-        is_first = coefficients is not None
+        is_new_step = coefficients is not None
         coefficients = coefficients or self.solver.coefficients or (0.0, 0.0, 1.0)
-        # the stress of the viscosity vanishes in a steady rotation, and so does its derivative; the
-        # velocities of a rotation would spoil the symmetric matrix of the first iterations
-        rates = np.zeros_like(w) if self.spin.any() or is_first else w.copy()
+        # Zero rates keep the matrix of a new step symmetric. In a steady rotation, the viscosity
+        # has no stress and no derivative, which zero rates give as well
+        rates = np.zeros_like(w) if self.spin.any() or is_new_step else w.copy()
         state = FactorState(u.copy(), rates, frames.copy(), pressures, self.multipliers.copy())
         self.solver.factorize(coefficients, state, self.spin)
 

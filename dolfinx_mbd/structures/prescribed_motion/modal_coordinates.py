@@ -82,6 +82,7 @@ class _ModalEquations:
         )
 
     def move_to(self, t: float) -> None:
+        """Set the load and the matrices that depend on the motion to time t (s)."""
         body, instant, n = self.body, self.motion(t), self.size
         spin = spin_matrix(instant.omega)
         W = (spin @ spin + spin_matrix(instant.alpha)).ravel()
@@ -253,6 +254,7 @@ def _equations(body: Any, motion: Any, couplings: Any, stiffening: Any) -> _Moda
 def _result(
     body: ReducedBody, motion: PrescribedMotion, time: Array, u: Array, v: Array, a: Array
 ) -> ModalTransient:
+    """Return the histories of points and interfaces from those of the modal coordinates."""
     omega = np.array([motion(float(t)).omega for t in time])
     warn_of_stretch([(body, stretch_energies(body, omega, u))])
     points = {p.name: PointHistory(*(x @ p.modes for x in (u, v, a))) for p in body.points}

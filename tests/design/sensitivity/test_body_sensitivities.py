@@ -1,4 +1,7 @@
-"""Derivatives of reduced bodies: identities (V17), and central differences of new reductions."""
+"""Derivatives of reduced bodies: identities (V17), and central differences of new reductions.
+
+V17 is a case of docs/verification/reference_cases.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Laws that derivatives of a reduced body obey exactly (V17): scaling, motion, superposition."""
+"""Laws that derivatives of a reduced body obey exactly (V17): scaling, motion, superposition.
+
+V17 is a case of docs/verification/reference_cases.md.
+"""
 
 from __future__ import annotations
 

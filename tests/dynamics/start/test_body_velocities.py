@@ -164,7 +164,7 @@ def test_files_of_bodies_without_velocities_are_still_read() -> None:
 
 def test_rigid_rods_without_inertia_about_their_axis() -> None:
     system = slider_crank(
-        rigid_rod(0.4, 0.3),
+        rigid_rod(length=0.4, mass=0.3),
         crank_radius=0.1,
         crank_mass=0.5,
         piston_mass=0.2,

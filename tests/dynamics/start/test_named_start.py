@@ -49,8 +49,8 @@ def test_each_joint_with_a_rate_starts_with_it(make: Any) -> None:
     )
     assert np.array_equal(run.q, same.q) and np.array_equal(run.v, same.v)
     history = run.joint("joint")
-    turns = joint.axis_by_default == "rotation"
-    rate = history.rotation_rate if turns else history.displacement_rate[:, 2]
+    rotates = joint.default_motion == "rotation"
+    rate = history.rotation_rate if rotates else history.displacement_rate[:, 2]
     assert rate[0] == pytest.approx(2.0, abs=1e-12)
 
 

@@ -121,7 +121,7 @@ def test_quasi_static_deflection_under_gravity() -> None:
 
 def test_positions_are_solved_for() -> None:
     """Bodies placed by eye are put together; the driven angle is met."""
-    system = slider_crank(rigid_rod(0.3, 0.15), speed=10.0, angle=0.5, **CRANK)
+    system = slider_crank(rigid_rod(length=0.3, mass=0.15), speed=10.0, angle=0.5, **CRANK)
     rough = consistent_state(system)
     moved = rough.q.copy()
     moved[system.q_slices[3]][:3] += [0.02, -0.03, 0.01]

@@ -54,7 +54,7 @@ def dense(A: PETSc.Mat) -> Array:
 def test_solutions_are_those_of_lapack(
     small: int, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With METIS for nodes or for rows, and with the ordering of CHOLMOD."""
+    """With METIS for nodes (blocks of 3) or rows, and CHOLMOD's ordering (below `small` rows)."""
     monkeypatch.setattr(cholmod, "SMALL", small)
     A = held_bar()
     B = loads(A)

@@ -1,4 +1,7 @@
-"""Natural frequencies against closed forms and Rayleigh-Ritz (case V8), and the counts."""
+"""Natural frequencies against closed forms and Rayleigh-Ritz (case V8), and the counts.
+
+V8 is a case of docs/verification/reference_cases.md.
+"""
 
 from __future__ import annotations
 

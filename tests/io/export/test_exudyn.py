@@ -1,6 +1,8 @@
 """Exudyn loads our bodies as files and as objects, and gives our results.
 
 Geometric stiffening, which Exudyn does not have, is off on our side.
+
+V11 is a case of docs/verification/reference_cases.md.
 """
 
 from __future__ import annotations

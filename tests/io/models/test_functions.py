@@ -27,7 +27,7 @@ PRESSURES = {
 @pytest.mark.parametrize("kind", PRESSURES)
 def test_engines_with_gas_forces(tmp_path: Path, kind: str) -> None:
     """An engine with two cylinders, written and read, has the same forces."""
-    rod = mbd.mechanisms.rigid_rod(0.137, 0.5)
+    rod = mbd.mechanisms.rigid_rod(length=0.137, mass=0.5)
     design = EngineDesign(crank_radius=0.04, cylinders=2)
     engine = inline_engine(rod, design, speed=200.0, pressure=PRESSURES[kind]())
     path = write_model(engine, tmp_path / "engine.yaml")

@@ -224,7 +224,7 @@ def test_joints_are_read_and_written(tmp_path: Path, kind: str) -> None:
 
 
 def test_flexible_bodies_are_files_beside_the_model(tmp_path: Path) -> None:
-    rod = mbd.mechanisms.rigid_rod(0.14, 0.5)
+    rod = mbd.mechanisms.rigid_rod(length=0.14, mass=0.5)
     engine = mbd.mechanisms.slider_crank(rod, speed=30.0)
     path = write_model(engine, tmp_path / "sub" / "engine.yaml")
     assert [p.name for p in path.parent.glob("*.npz")] == ["engine-rod-1.npz"]

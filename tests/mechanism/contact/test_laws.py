@@ -1,4 +1,4 @@
-"""Laws of contact: restitution (V14), Hertz's constants and invalid arguments."""
+"""Laws of contact: restitution, Hertz's constants and invalid arguments."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from dolfinx_mbd.mechanism.mechanisms import (
 from dolfinx_mbd.mechanism.system import System
 from tests.models.rods import rod as flexible_rod
 
-ROD = rigid_rod(0.137, 0.3, thickness=0.01)
+ROD = rigid_rod(length=0.137, mass=0.3, thickness=0.01)
 
 
 def position(system: System, name: str) -> np.ndarray:
@@ -63,7 +63,7 @@ def test_a_bank_turns_the_motion() -> None:
 
 def test_different_rods() -> None:
     """Both cylinders move equally: the rod of twice the mass has twice the energy."""
-    heavy = rigid_rod(0.137, 0.6, thickness=0.01)
+    heavy = rigid_rod(length=0.137, mass=0.6, thickness=0.01)
     design = EngineDesign(cylinders=2)
     run = simulate(inline_engine([ROD, heavy], design, speed=100.0), t_end=5e-3, dt=1e-4)
     light = run.body("rod 1").kinetic_energy
@@ -219,7 +219,7 @@ def test_a_measured_pressure_and_two_different_rods(tmp_path: Path) -> None:
         firing_angles=np.radians([0.0, 450.0]),
         pin_offset=0.01,
     )
-    stiff = rigid_rod(1.0, 0.6, thickness=0.02)
+    stiff = rigid_rod(length=1.0, mass=0.6, thickness=0.02)
     ends = {"left": "big_end", "right": "small_end"}
     body = flexible_rod()
     flexible = body.replace(

@@ -19,7 +19,7 @@ ENDS = {"main": "main", "big_end": "crank pin 1", "small_end": "piston pin 1"}
 def run_of(**bearings: OilFilm) -> mbd.results.Solution:
     """Return 0.6 ms of one cylinder with a rigid rod, which starts with a small load."""
     engine = inline_engine(
-        rigid_rod(0.137, 0.153),
+        rigid_rod(length=0.137, mass=0.153),
         EngineDesign(cylinders=1),
         speed=628.3,
         angle=np.radians(440.0),
@@ -48,7 +48,7 @@ def test_a_list_has_a_bearing_for_each_place() -> None:
     design = EngineDesign(cylinders=3)
     crank = reduced_crank(design, (-0.12, 0.0, 0.12))
     system = engine(
-        rigid_rod(0.137, 0.153),
+        rigid_rod(length=0.137, mass=0.153),
         design,
         crank=crank,
         speed=300.0,

@@ -19,7 +19,7 @@ from dolfinx_mbd.mechanism.mechanisms import (
     rigid_rod,
 )
 
-ROD = rigid_rod(0.137, 0.3, centre=0.3 * 0.137, inertia=0.3 * 0.21 * 0.137**2)
+ROD = rigid_rod(length=0.137, mass=0.3, centre=0.3 * 0.137, inertia=0.3 * 0.21 * 0.137**2)
 DESIGNS = {
     "one": EngineDesign(cylinders=1, pin_offset=0.004),
     "three": EngineDesign(spacing=0.08),

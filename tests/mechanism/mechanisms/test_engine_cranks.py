@@ -20,7 +20,7 @@ from dolfinx_mbd.mechanism.mechanisms import (
     rigid_rod,
 )
 
-ROD = rigid_rod(0.137, 0.2)
+ROD = rigid_rod(length=0.137, mass=0.2)
 
 
 def reduced_crank(design: EngineDesign, mains: Any = (0.2,), **changes: Any) -> ReducedBody:

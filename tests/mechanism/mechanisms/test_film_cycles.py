@@ -17,7 +17,7 @@ from dolfinx_mbd.mechanism.bearings import FiniteBearing, OilFilm
 from dolfinx_mbd.mechanism.mechanisms import EngineDesign, engine, rigid_rod
 from tests.mechanism.mechanisms.test_engine_block import CORNERS, mounts, on_ground, rigid_block
 
-ROD = rigid_rod(0.137, 0.3, centre=0.3 * 0.137, inertia=0.3 * 0.21 * 0.137**2)
+ROD = rigid_rod(length=0.137, mass=0.3, centre=0.3 * 0.137, inertia=0.3 * 0.21 * 0.137**2)
 DESIGNS = {
     "one": EngineDesign(cylinders=1),
     "three": EngineDesign(spacing=0.08),

@@ -94,7 +94,7 @@ def test_engine_with_parts_of_step_files(tmp_path: Path) -> None:
     runs = []
     for crank, block in zip(*bodies.values(), strict=True):
         system = engine(
-            rigid_rod(0.137, 0.2),
+            rigid_rod(length=0.137, mass=0.2),
             EngineDesign(cylinders=1),
             crank=crank,
             block=block,

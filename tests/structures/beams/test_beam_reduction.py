@@ -1,4 +1,7 @@
-"""V9: Craig-Bampton of a free-free Hermite beam, small matrices through the reduction's core."""
+"""V9: Craig-Bampton of a free-free Hermite beam, small matrices through the reduction's core.
+
+V9 is a case of docs/verification/reference_cases.md.
+"""
 
 from __future__ import annotations
 

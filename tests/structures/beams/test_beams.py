@@ -2,6 +2,8 @@
 
 Reference cases: V5 (spin-up), V7 (closed forms), V9 (Craig-Bampton) at the level of beams; V6 is in
 `tests/forms/test_beams.py`.
+
+V5, V6, V7 and V9 are cases of docs/verification/reference_cases.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Rotating beams through the analyses of rotating solids: V6, whirling shafts, twisting blades."""
+"""Rotating beams through the analyses of rotating solids: V6, whirling shafts, twisting blades.
+
+V6 is a case of docs/verification/reference_cases.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,21 @@
-"""Meshes and mechanisms for the tests of mesh bodies."""
+"""Meshes and mechanisms for the tests of mesh bodies.
+
+The cases of these tests, most of which are in V18 and V19 of docs/verification/reference_cases.md:
+
+- W1: slider-crank with a slender rod
+- W2: elastica
+- W3: Princeton beam
+- W4: bend of 45° with a force out of its plane
+- W5: rubber pendulum
+- W6: torsion of a cylinder (Rivlin)
+- W7: tumbling L
+- W8: sleeping top, a disc on a thin shaft
+- W9: twisting column
+- W10: column twisted by a driver
+- W11: spinning ring
+- W12: rotation of a whole body
+- W13: slider-crank with its rod reduced and on its mesh
+"""
 
 from __future__ import annotations
 
@@ -26,12 +43,12 @@ def box(
     mesh = dmesh.create_box(
         MPI.COMM_WORLD, [np.array(lower), np.array(upper)], cells, dmesh.CellType[kind]
     )
-    ends = [
+    facets_of_ends = [
         dmesh.locate_entities_boundary(mesh, 2, lambda x, place=place: np.isclose(x[0], place))
         for place in (lower[0], upper[0])
     ]
-    facets = np.concatenate(ends).astype(np.int32)
-    values = np.repeat(np.array([1, 2], dtype=np.int32), [len(end) for end in ends])
+    facets = np.concatenate(facets_of_ends).astype(np.int32)
+    values = np.repeat(np.array([1, 2], dtype=np.int32), [len(end) for end in facets_of_ends])
     order = np.argsort(facets)
     return mesh, dmesh.meshtags(mesh, 2, facets[order], values[order])
 

@@ -1,4 +1,7 @@
-"""Averaged interfaces of mesh bodies at any rotation."""
+"""Averaged interfaces of mesh bodies at any rotation.
+
+W12 is a case of the list in `models.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Conserving steps of bodies in free flight: energy and momenta, accuracy, errors, case W11."""
+"""Conserving steps of bodies in free flight: energy and momenta, accuracy, errors, case W11.
+
+W11 is a case of the list in `models.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Nearly incompressible mesh bodies, options of the solver, and other analyses."""
+"""Nearly incompressible mesh bodies, options of the solver, and other analyses.
+
+W6 is a case of the list in `models.py`.
+"""
 
 from __future__ import annotations
 

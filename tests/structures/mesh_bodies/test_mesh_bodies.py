@@ -1,4 +1,7 @@
-"""Mesh bodies: protocol, conservation, published cases, restart and errors."""
+"""Mesh bodies: protocol, conservation, published cases, restart and errors.
+
+W1, W2, W5, W10, W12 and W13 are cases of the list in `models.py`.
+"""
 
 from __future__ import annotations
 

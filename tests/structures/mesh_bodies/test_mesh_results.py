@@ -1,4 +1,7 @@
-"""Results of mesh bodies: Cauchy stress, envelopes, strength, files, comparison with modes."""
+"""Results of mesh bodies: Cauchy stress, envelopes, strength, files, comparison with modes.
+
+W13 is a case of the list in `models.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rotations of the nodes of a bent body, with which the factor of its matrix turns."""
+"""Rotations of the nodes of a bent body, with which the factor of its matrix turns.
+
+W1 is a case of the list in `models.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Plane mesh bodies: statics, dynamics and stress, in any plane of space."""
+"""Plane mesh bodies: statics, dynamics and stress, in any plane of space.
+
+W1 and W5 are cases of the list in `models.py`.
+"""
 
 from __future__ import annotations
 

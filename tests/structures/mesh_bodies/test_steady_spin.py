@@ -1,4 +1,7 @@
-"""Mesh bodies in steady rotation: equilibria and vibrations with large deformation, case W8."""
+"""Mesh bodies in steady rotation: equilibria and vibrations with large deformation, case W8.
+
+W8 and W11 are cases of the list in `models.py`.
+"""
 
 from __future__ import annotations
 

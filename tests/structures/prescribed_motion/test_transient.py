@@ -1,4 +1,7 @@
-"""Prescribed motion at full order: closed forms, a body with all modes, V5, order, energy."""
+"""Prescribed motion at full order: closed forms, a body with all modes, V5, order, energy.
+
+V5 and V7 are cases of docs/verification/reference_cases.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rotating bodies: the matrices, the cantilever of the literature (V6), oscillators, stability."""
+"""Rotating bodies: the matrices, the cantilever of the literature (V6), oscillators, stability.
+
+V6 is a case of docs/verification/reference_cases.md.
+"""
 
 from __future__ import annotations
 

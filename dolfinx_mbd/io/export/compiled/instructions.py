@@ -133,6 +133,7 @@ class Instructions:
         return f"int{kind[1:]}_t"
 
     def _converted(self, operation: str, source: str, name: str, kind: str) -> str:
+        """Return the C expression of a conversion between two types of LLVM."""
         x, target = self.value(name, source), self.module.type(kind)
         if operation == "sext":
             return f"({target})-({self._signed(kind)}){x}" if source == "i1" else (
