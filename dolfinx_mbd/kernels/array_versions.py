@@ -30,16 +30,16 @@ Index = NDArray[np.int64]
 # ---- bodies with a floating frame ---------------------------------------------------------------
 def inertia_integrals(
     row: Table, data: Array, q: Array, v: Array, a: Array
-) -> tuple[Array, Matrix3, Array]:
-    """Return X, the integrals of ρ(c, u̇, ü), and Q, Q̇ and Q̈."""
+) -> tuple[Array, Array, Matrix3, Array]:
+    """Return X, P, the integrals of ρ(c, u̇, ü), and Q, Q̇ and Q̈."""
     n, i, j = row[NUM_MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
     X = np.zeros((3, n + 1))
     X[0, 0] = 1.0
     X[0, 1:], X[1, 1:], X[2, 1:] = q[i : i + n], v[j : j + n], a[j : j + n]
     s = X @ matrix(data, row[FIRST_MOMENTS], n + 1, 3)
-    Q = (X[0] @ matrix(data, row[H_ROWS], n + 1, 9 * n + 9)).reshape((9, n + 1)) @ X.T
+    P = (X[:2] @ matrix(data, row[H_ROWS], n + 1, 9 * n + 9)).reshape(2, 9, n + 1)
     first = tuple((float(x), float(y), float(z)) for x, y, z in s)
-    return X, (first[0], first[1], first[2]), Q.reshape(27)
+    return X, P, (first[0], first[1], first[2]), (P[0] @ X.T).reshape(27)
 
 
 def elastic_forces(
@@ -48,20 +48,19 @@ def elastic_forces(
     q: Array,
     v: Array,
     a: Array,
-    X: Array,
+    P: Array,
     weights: Array,
     acceleration: Vector3,
 ) -> tuple[Array, Array, Array, Array]:
     """Return inertia, elastic and damping forces on the modes, and the inertia forces M η̈.
 
-    `X` is the result of `inertia_integrals`, and `weights` that of `elastic_weights`.
+    `P` is a result of `inertia_integrals`, and `weights` that of `elastic_weights`.
     """
     n, i, j = row[NUM_MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
-    weighted = np.outer(weights[0], X[0]) + np.outer(weights[1], X[1])
-    H = matrix(data, row[H_ROWS], n + 1, 9 * n + 9)
+    transposed = weights.reshape(2, 3, 3).transpose(0, 2, 1).reshape(18)
     eta_inertia = matrix(data, row[MASS_MATRIX], n, n) @ a[j : j + n]
     linear = matrix(data, row[FIRST_MOMENTS], n + 1, 3)[1:] @ acceleration
-    moving = (H @ weighted.ravel())[1:] + linear + eta_inertia
+    moving = (transposed @ P.reshape(18, n + 1))[1:] + linear + eta_inertia
     elastic = matrix(data, row[STIFFNESS], n, n) @ q[i : i + n]
     damping = matrix(data, row[DAMPING], n, n) @ v[j : j + n]
     return moving, elastic, damping, eta_inertia
@@ -73,7 +72,7 @@ def elastic_rows(
     q: Array,
     v: Array,
     a: Array,
-    X: Array,
+    P: Array,
     weights: Array,
     acceleration: Vector3,
     size: float,
@@ -83,7 +82,7 @@ def elastic_rows(
     """Write the elastic residual; return `size` plus the contribution of η̈."""
     n, j, m, M = row[NUM_MODES], row[FIRST_V] + 6, data[row[MASS]], row[MASS_MATRIX]
     inertia, elastic, damping, eta_inertia = elastic_forces(
-        row, data, q, v, a, X, weights, acceleration
+        row, data, q, v, a, P, weights, acceleration
     )
     size += math.sqrt(m * abs(a[j : j + n] @ eta_inertia))
     out[j : j + n] = inertia + elastic + damping

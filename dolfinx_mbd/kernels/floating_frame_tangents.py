@@ -90,7 +90,7 @@ def tangents(
         A = orientation(row, q)
         omega, alpha, total = vector3(v, j + 3), vector3(a, j + 3), vector3(a, j)
         acceleration = tmv3(A, sum3(total, scaled3(-1.0, vector3(gravity, 0))))
-        X, s, Q = inertia_integrals(row, data, q, v, a)
+        X, _, s, Q = inertia_integrals(row, data, q, v, a)
         w = skew3(omega)
         W = sum33(skew3(alpha), mm3(w, w))
         _frame_tangent(data[row[MASS]], A, acceleration, omega, W, s, Q, Kt, Ct, Mt)

@@ -59,7 +59,7 @@ def inertia_forces(
             omega, alpha = vector3(v[s], j + 3), vector3(a[s], j + 3)
             total = sum3(vector3(a[s], j), scaled3(-1.0, vector3(gravity, 0)))
             acceleration = tmv3(A, total)
-            X, moments, Q = inertia_integrals(row, data, q[s], v[s], a[s])
+            _, P, moments, Q = inertia_integrals(row, data, q[s], v[s], a[s])
             w = skew3(omega)
             W = sum33(skew3(alpha), mm3(w, w))
             m = data[row[MASS]]
@@ -69,7 +69,7 @@ def inertia_forces(
             if row[NUM_MODES] > 0:
                 weights = elastic_weights(W, w)
                 inertia, elastic, damping, _ = elastic_forces(
-                    row, data, q[s], v[s], a[s], X, weights, acceleration
+                    row, data, q[s], v[s], a[s], P, weights, acceleration
                 )
                 for k in range(row[NUM_MODES]):
                     out[s, j + 6 + k] += inertia[k] + elastic[k] + damping[k]
