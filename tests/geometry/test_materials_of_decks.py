@@ -15,6 +15,7 @@ from dolfinx_mbd.errors import FileError, FileWarning, InputError, UnitsWarning
 from dolfinx_mbd.fem.surface_integrals import volume_integral
 
 pytest.importorskip("meshlane")
+pytestmark = pytest.mark.usefixtures("read_in_this_process")
 comm = MPI.COMM_WORLD
 
 # Two bars of 100 × 10 × 10 mm along x, end to end, of steel and of aluminium
