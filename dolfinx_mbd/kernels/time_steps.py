@@ -86,12 +86,14 @@ def relative_forces(
             if not rotations[c]:
                 violation_allowed = tolerance * scale + _ROUND_OFF * largest
             error = max(error, abs(values[c]) / violation_allowed)
-            change += (factor * solution[n + c]) ** 2
-            force += lam[c] ** 2
-            round_off += noise[c] ** 2
+            correction = factor * solution[n + c]
+            change += correction * correction
+            force += lam[c] * lam[c]
+            round_off += noise[c] * noise[c]
             c += 1
         least = math.inf
-        for k in pairs[first]:
+        for body in range(pairs.shape[1]):
+            k = pairs[first, body]
             if k >= 0:
                 least = min(least, size[k])
         if not math.isfinite(least):

@@ -62,7 +62,7 @@ def last_force(cycle: PeriodicMotion, count: int, name: str) -> tuple[Array, Arr
         (20.0, 1e6, 900.0, 0.0, 400, 4, True),
         (20.0, 1e8, 900.0, 0.0, 400, 4, True),
         # with 500 steps, a step with an impact before the cycle fails on some processors
-        (100.0, 1e8, 300.0, 0.1, 1000, 15, True),
+        pytest.param(100.0, 1e8, 300.0, 0.1, 1000, 15, True, marks=pytest.mark.slow),
         (100.0, 1e6, 50.0, 0.1, 500, 15, False),
         pytest.param(100.0, 1e6, 0.0, 0.0, 1000, 60, False, marks=pytest.mark.slow),
     ],
@@ -129,7 +129,10 @@ def gears(mean: float, speed: float) -> mbd.System:
     return mbd.System([ground, first, second], joints, drivers=[drive], loads=[mesh, load])
 
 
-@pytest.mark.parametrize(("mean", "speed"), [(0.0, 100.0), (8.0, 100.0), (1.0, 60.0)])
+@pytest.mark.parametrize(
+    ("mean", "speed"),
+    [(0.0, 100.0), (8.0, 100.0), pytest.param(1.0, 60.0, marks=pytest.mark.slow)],
+)
 def test_backlash(mean: float, speed: float) -> None:
     """A torque that changes its sign drives the teeth through the backlash."""
     period, start = 4 * np.pi / speed, {"two": -speed / 2}  # a turn of the second wheel

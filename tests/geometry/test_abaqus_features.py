@@ -15,7 +15,10 @@ from dolfinx_mbd.errors import MeshError
 from tests.geometry.test_deck_files import integral
 
 pytest.importorskip("meshlane")
-pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="two elements")
+pytestmark = [
+    pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="two elements"),
+    pytest.mark.usefixtures("read_in_this_process"),
+]
 
 POINTS = [(x, y, z) for x in (0, 1, 2) for z in (0, 1) for y in (0, 1)]
 NODES = "".join(f"{k}, {x}, {y}, {z}\n" for k, (x, y, z) in enumerate(POINTS, 101))

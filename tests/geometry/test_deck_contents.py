@@ -14,7 +14,10 @@ from tests.geometry.test_abaqus_features import HEXES, MESH, NODES, POINTS
 from tests.geometry.test_materials_of_decks import MPDATA, abaqus, ansys
 
 pytest.importorskip("meshlane")
-pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="two elements")
+pytestmark = [
+    pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="two elements"),
+    pytest.mark.usefixtures("read_in_this_process"),
+]
 
 
 def read(path: Path, text: str) -> tuple[mbd.fem.TaggedMesh, list[str]]:

@@ -16,6 +16,7 @@ from dolfinx_mbd.fem.surface_integrals import volume_integral
 from dolfinx_mbd.io.cli import main
 
 pytest.importorskip("meshlane")
+pytestmark = pytest.mark.usefixtures("read_in_this_process")
 comm = MPI.COMM_WORLD
 
 # Two bars of 100 × 10 × 10 mm along x, end to end, of steel and of aluminium

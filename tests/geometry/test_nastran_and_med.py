@@ -17,7 +17,10 @@ from dolfinx_mbd.geometry.gmsh_model import gmsh_session
 
 meshlane = pytest.importorskip("meshlane")
 pytest.importorskip("pyNastran")
-pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="files of one process")
+pytestmark = [
+    pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="files of one process"),
+    pytest.mark.usefixtures("read_in_this_process"),
+]
 
 SIZES = (0.2, 0.1, 0.05)
 

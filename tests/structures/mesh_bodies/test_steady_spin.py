@@ -159,7 +159,7 @@ def ring(count: int) -> tuple[dmesh.Mesh, Any]:
     return mesh, outer
 
 
-@pytest.mark.parametrize("share", [0.1, 0.3])
+@pytest.mark.parametrize("share", [0.1, pytest.param(0.3, marks=pytest.mark.slow)])
 def test_thin_ring(share: float) -> None:
     """Case W11: λ³ = 1/(1 − ρω²R²/μ) for a thin incompressible ring, λ the stretch.
 
