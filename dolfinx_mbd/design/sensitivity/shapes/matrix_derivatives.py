@@ -313,7 +313,8 @@ class CellMatrices:
         space, d, columns = self._space, self._space.dofmap.bs, X.shape[1]
         U = _with_ghosts(space, X).reshape(_num_local(space), d * columns)
         F = np.zeros((len(U), d * (columns + 1)))  # the last column is the diagonal
-        forces = values = np.empty((0, 0, 0))
+        forces: Array = np.empty((0, 0, 0))
+        values = forces
         for cells, distinct, sums in self._sums:
             K, dofs = self._block(cells), space.dofmap.list[cells]
             if len(forces) != len(K):
