@@ -15,22 +15,20 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.body import ReducedBody, StressModes
+from dolfinx_mbd.body import ReducedBody, Skin, StressModes
 from dolfinx_mbd.body.tree import map_arrays, with_values
 from dolfinx_mbd.design.sensitivity.mode_derivatives import point_velocity
 from dolfinx_mbd.design.sensitivity.parameters import MatrixDerivatives
 from dolfinx_mbd.durability.recovery.skin_stress import skin_averages
 from dolfinx_mbd.durability.recovery.stress import six_components
 from dolfinx_mbd.fem.assembly import ElasticProblem, in_space
-from dolfinx_mbd.fem.fields import material_points
+from dolfinx_mbd.fem.fields import material_points, surface_skin
 from dolfinx_mbd.fem.inertia import Inertia
 from dolfinx_mbd.fem.interfaces.bores import BorePatterns
 from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.fem.surface_integrals import body_size
-from dolfinx_mbd.parallel import destroying
 from dolfinx_mbd.reduction.projection import (
     Contents,
     SolidIntegrals,
@@ -102,7 +100,7 @@ class ProjectionDerivatives:
         self._contents = Contents(
             reduction.interfaces,
             {p.name: p.position for p in body.points},
-            body.skin is not None,
+            False,  # the skin has closed derivatives
             tuple(reduction.loads),
             forces,
             bores,
@@ -117,7 +115,7 @@ class ProjectionDerivatives:
             contents = self._contents_at(matrices, solved, points, step)
             with problem_at(problem, matrices, step) as moved:
                 entries = project(SolidIntegrals(moved), self._solutions(solved, step), contents)
-            missing = {"effective_masses": None, "gauges": (), "stress": None}
+            missing = {"effective_masses": None, "gauges": (), "stress": None, "skin": None}
             return with_values(self._reduction.body, **entries | missing)
 
         def stress_at(step: float) -> ReducedBody:
@@ -127,7 +125,20 @@ class ProjectionDerivatives:
         stress = None
         if self._reduction.body.stress is not None:
             stress = differenced(stress_at, FINE * step, order=2).stress
-        return with_values(differenced(body_at, step), stress=stress)
+        skin = self._skin(matrices, solved)
+        return with_values(differenced(body_at, step), stress=stress, skin=skin)
+
+    def _skin(self, matrices: MatrixDerivatives, solved: SolvedDerivatives) -> Skin | None:
+        """Return the derivatives of the positions of the skin and of its modes."""
+        if self._reduction.body.skin is None:
+            return None
+        V = matrices.velocity
+        moved: Array = np.zeros((len(solved.modes), 0 if V is None else 1))
+        if V is not None:
+            moved[:, 0] = V.ravel()
+        fields = surface_skin(self._problem.space, np.hstack([moved, solved.modes]))
+        points = np.zeros_like(fields.points) if V is None else fields.modes[0]
+        return with_values(fields, points=points, modes=fields.modes[moved.shape[1] :])
 
     def _solutions(self, solved: SolvedDerivatives, step: float) -> Solutions:
         """Return modes, and motions of interfaces, stiffness and moments to first order."""
@@ -191,15 +202,13 @@ class ProjectionDerivatives:
 def problem_at(
     problem: ElasticProblem, matrices: MatrixDerivatives, step: float
 ) -> Iterator[ElasticProblem]:
-    """Give the mass matrix at a step, with the mesh and the materials of this step."""
-    V, t, mass = matrices.velocity, problem.thickness, problem.scalar_mass.copy()
-    with destroying(problem.comm, mass), matrices.at_step(step):
-        if matrices.scalar_mass is not None:
-            subset = PETSc.Mat.Structure.SUBSET_NONZERO_PATTERN
-            mass.axpy(step, matrices.scalar_mass, structure=subset)
+    """Give the body with the mesh and the materials of a step, without its matrices."""
+    V, t = matrices.velocity, problem.thickness
+    with matrices.at_step(step):
         yield replace(
             problem,
-            scalar_mass=mass,
+            stiffness=None,
+            scalar_mass=None,
             positions=problem.positions if V is None else problem.positions + step * V,
             thickness=None if t is None else t + step * matrices.thickness,
             materials=matrices.materials,

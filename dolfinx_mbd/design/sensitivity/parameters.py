@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal, get_args
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import ufl
@@ -226,20 +227,31 @@ def checked_velocity(parameter: Parameter, mesh: Mesh) -> Expr:
     return velocity
 
 
-def nodal_velocity(parameter: Parameter, mesh: Mesh) -> fem.Function:
+def velocity_spaces(mesh: Mesh) -> tuple[fem.FunctionSpace, fem.FunctionSpace]:
+    """Return the spaces of velocities at the nodes of a mesh and in its cells (collective)."""
+    degree, dim = geometry_degree(mesh), mesh.geometry.dim
+    nodes, cells = (fem.functionspace(mesh, (k, degree, (dim,))) for k in ("Lagrange", "DG"))
+    return nodes, cells
+
+
+def nodal_velocity(
+    parameter: Parameter,
+    mesh: Mesh,
+    spaces: tuple[fem.FunctionSpace, fem.FunctionSpace] | None = None,
+) -> fem.Function:
     """Return the velocity of a shape parameter at the nodes of a mesh (collective).
 
     Args:
         parameter: A parameter of the quantity `shape`.
         mesh: Mesh of the body.
+        spaces: Result of `velocity_spaces`, which is called by default.
 
     Raises:
         InputError: The velocity does not fit the mesh, is not finite or zero everywhere, or jumps
             between cells.
     """
     vector, comm, dim = checked_velocity(parameter, mesh), mesh.comm, mesh.geometry.dim
-    degree = geometry_degree(mesh)
-    nodes, cells = (fem.functionspace(mesh, (k, degree, (dim,))) for k in ("Lagrange", "DG"))
+    degree, (nodes, cells) = geometry_degree(mesh), spaces or velocity_spaces(mesh)
     velocity = interpolated(vector, nodes)
     values = velocity.x.array.reshape(-1, dim)
     message = None
@@ -335,7 +347,9 @@ def _value_derivatives(
     def derivative(form: Any) -> Any:
         return ufl.derivative(form, f, direction)
 
-    K, Ms = value_matrices(base, problem, _forms(base), (model, _forms(model)), derivative)
+    forms = _prepared(base, problem).forms
+    variable = model, forms if model is base else _forms(model)
+    K, Ms = value_matrices(base, problem, forms, variable, derivative)
     assert f is not None and direction is not None
     step = partial(changed_function, f, direction)
     law, materials = _stress(model), model.materials
@@ -377,6 +391,29 @@ def _forms(model: ElasticModel) -> tuple[ufl.Form, ufl.Form]:
     return stiffness, factor * model.mass_density * p * q * ufl.dx
 
 
+class _Prepared:
+    """Forms and spaces of a body, which all of its parameters share."""
+
+    def __init__(self, model: ElasticModel) -> None:
+        self.forms = _forms(model)
+        self._mesh = model.plain_mesh
+
+    @cached_property
+    def velocity_spaces(self) -> tuple[fem.FunctionSpace, fem.FunctionSpace]:
+        """Result of `velocity_spaces`; the first use is collective."""
+        return velocity_spaces(self._mesh)
+
+
+_PREPARED: WeakKeyDictionary[ElasticProblem, _Prepared] = WeakKeyDictionary()
+
+
+def _prepared(model: ElasticModel, problem: ElasticProblem) -> _Prepared:
+    """Return the forms and spaces of a body, which are made once (collective)."""
+    if problem not in _PREPARED:
+        _PREPARED[problem] = _Prepared(model)
+    return _PREPARED[problem]
+
+
 def _sum(A: PETSc.Mat | None, B: PETSc.Mat | None) -> PETSc.Mat | None:
     """Return A + B, stored in A; None means zero. A has all nonzero entries of B."""
     if A is None or B is None:
@@ -391,14 +428,17 @@ def _shape_derivatives(
 ) -> tuple[MatrixDerivatives, Expr | None]:
     """Return the derivatives with respect to a shape, and the initial stress."""
     V, mesh = model.displacements, model.plain_mesh
-    dim, velocity = V.dofmap.bs, nodal_velocity(parameter, mesh)
+    prepared = _prepared(model, problem)
+    dim, velocity = V.dofmap.bs, nodal_velocity(parameter, mesh, prepared.velocity_spaces)
     x = ufl.SpatialCoordinate(mesh)
 
     def of_form(form: ufl.Form) -> ufl.Form:
         return ufl.derivative(form, x, velocity)
 
-    K, Ms = shape_matrices(model, problem, _forms(model), velocity)
-    values = interpolated(velocity, V).x.array[: dim * V.dofmap.index_map.size_local]
+    K, Ms = shape_matrices(model, problem, prepared.forms, velocity)
+    displacement = fem.Function(V)
+    displacement.interpolate(velocity)
+    values = displacement.x.array[: dim * V.dofmap.index_map.size_local]
     derivatives = MatrixDerivatives(
         K,
         Ms,

@@ -231,7 +231,8 @@ class _Cells:
         table = np.asarray(element.tabulate(1, points))
         # Values (points, functions) and derivatives by r (points, d, functions) of the functions
         # of the element
-        self.values, self.derivatives = table[0], np.moveaxis(table[1:], 0, 1)
+        self.values = table[0]
+        self.derivatives = np.ascontiguousarray(np.moveaxis(table[1:], 0, 1))
         affine = geometry_degree(mesh) == 1 and mesh.topology.cell_name() in SIMPLICES
         self._points = points[:1] if affine else points
         coordinates = mesh.ufl_domain().ufl_coordinate_element().sub_elements[0]
@@ -241,6 +242,14 @@ class _Cells:
         inverse, volume = _inverse(np.swapaxes(J, 2, 3))
         self.inverse = np.ascontiguousarray(inverse)  # ∂r/∂x
         self.volume = np.abs(volume)  # dx/dr, (cells, points)
+        self._buffers: dict[str, Array] = {}
+
+    def buffer(self, name: str, shape: tuple[int, ...]) -> Array:
+        """Return an array without values; new memory for each block of cells would be slow."""
+        size = int(np.prod(shape))
+        if self._buffers.get(name, np.empty(0)).size < size:
+            self._buffers[name] = np.empty(size)
+        return self._buffers[name][:size].reshape(shape)
 
     def _gradients(self, element: Any) -> Array:
         """Return the derivatives by r of an element's functions, shape (points · d, functions)."""
@@ -304,10 +313,15 @@ class CellMatrices:
         space, d, columns = self._space, self._space.dofmap.bs, X.shape[1]
         U = _with_ghosts(space, X).reshape(_num_local(space), d * columns)
         F = np.zeros((len(U), d * (columns + 1)))  # the last column is the diagonal
+        forces: Array = np.empty((0, 0, 0))
+        values = forces
         for cells, distinct, sums in self._sums:
             K, dofs = self._block(cells), space.dofmap.list[cells]
-            forces = np.empty((*K.shape[:2], columns + 1))
-            np.matmul(K, U[dofs].reshape(len(K), -1, columns), out=forces[..., :columns])
+            if len(forces) != len(K):
+                forces = np.empty((*K.shape[:2], columns + 1))
+                values = np.empty((*dofs.shape, d * columns))
+            np.take(U, dofs, axis=0, out=values, mode="clip")  # faster than "raise"
+            np.matmul(K, values.reshape(len(K), -1, columns), out=forces[..., :columns])
             forces[..., columns] = np.diagonal(K, axis1=1, axis2=2)
             F[distinct] += sums @ forces.reshape(dofs.size, -1)
         sums = _owned_sums(space, F.reshape(-1, columns + 1))
@@ -343,20 +357,28 @@ def _stiffness(
 
 
 def _cell_matrices(cells: _Cells, part: slice, law: Array, changed: Array) -> Array:
-    """Return ∫ (g_i g̃_jᵀ + g̃_i g_jᵀ) : C dx with g̃ = ∂N/∂r · `changed` for some of the cells."""
-    inverse, derivatives = cells.inverse[part], np.swapaxes(cells.derivatives, 1, 2)
-    size, d, count = len(inverse), inverse.shape[-1], derivatives.shape[1]
+    """Return ∫ (g_i g̃_jᵀ + g̃_i g_jᵀ) : C dx with g̃ = ∂N/∂r · `changed` for some of the cells.
+
+    The next call overwrites the result.
+    """
+    inverse, derivatives = cells.inverse[part], cells.derivatives  # (points, d, functions)
     weights = cells.volume[part] * cells.weights
-    g = derivatives @ inverse  # (cells, points, functions, dim)
-    changed = derivatives @ (changed * weights[..., None, None])
-    g, changed = (X.reshape(size, -1, count * d) for X in (g, changed))
-    S = np.swapaxes(changed, 1, 2) @ g
-    S = (S + np.swapaxes(S, 1, 2)).reshape(size, count, d, count, d)
-    S = np.ascontiguousarray(S.swapaxes(2, 3)).reshape(size, count * count, d * d)
-    K: Array = np.empty((size, count, d, count * d))
-    for a, part_of_law in enumerate(np.moveaxis(law.reshape(-1, d * d, d, d), 2, 0)):
-        K[:, :, a] = (S @ part_of_law).reshape(size, count, count * d)
-    return K.reshape(size, count * d, count * d)
+    size, d, (points, _, n) = len(inverse), inverse.shape[-1], derivatives.shape
+    # g_k and g̃_k of all functions, (cells, points, d · functions)
+    g, moved = (cells.buffer(name, (size, points, d, n)) for name in ("gradients", "moved"))
+    np.matmul(np.swapaxes(inverse, 2, 3), derivatives, out=g)
+    np.matmul(np.swapaxes(changed * weights[..., None, None], 2, 3), derivatives, out=moved)
+    g, moved = (X.reshape(size, points, d * n) for X in (g, moved))
+    first, second = (cells.buffer(name, (size, d * n, d * n)) for name in ("first", "second"))
+    np.matmul(np.swapaxes(moved, 1, 2), g, out=first)
+    np.add(first, np.swapaxes(first, 1, 2), out=second)  # (k, i) by (l, j)
+    np.copyto(first.reshape(size, d, d, n, n), second.reshape(size, d, n, d, n).swapaxes(2, 3))
+    of_pairs = np.swapaxes(law.reshape(size, d * d, d * d), 1, 2)
+    shape = size, d * d, n * n
+    np.matmul(of_pairs, first.reshape(shape), out=second.reshape(shape))  # (a, b) by (i, j)
+    pairs = second.reshape(size, d, d, n, n).transpose(0, 3, 1, 4, 2)
+    np.copyto(first.reshape(size, n, d, n, d), pairs)
+    return first
 
 
 def _num_local(space: fem.FunctionSpace) -> int:

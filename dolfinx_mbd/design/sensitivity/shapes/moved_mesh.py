@@ -68,11 +68,13 @@ def nodes_velocity(velocity: fem.Function) -> Array:
     topology, dim = mesh.topology, mesh.geometry.dim
     cells = topology.index_map(topology.dim)
     count = cells.size_local + cells.num_ghosts
-    points = mesh.ufl_domain().ufl_coordinate_element().sub_elements[0].basix_element.points
-    values = fem.Expression(velocity, points).eval(mesh, np.arange(count, dtype=np.int32))
+    space, geometry = velocity.function_space, mesh.ufl_domain().ufl_coordinate_element()
+    points = geometry.sub_elements[0].basix_element.points
+    table = np.asarray(space.ufl_element().sub_elements[0].tabulate(0, points))[0]
+    values = table @ velocity.x.array.reshape(-1, dim)[space.dofmap.list[:count]]
     nodes = geometry_dofmap(mesh)[:count]
     result: Array = np.zeros(mesh.geometry.x.shape)
-    result[nodes.ravel(), :dim] = np.reshape(values, (nodes.size, dim))
+    result[nodes.ravel(), :dim] = values.reshape(nodes.size, dim)
     return result
 
 
