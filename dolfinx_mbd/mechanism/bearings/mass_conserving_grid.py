@@ -8,6 +8,7 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.kernels.films.band import BANDWIDTH, UNKNOWNS
+from dolfinx_mbd.kernels.films.bore_patterns import pattern_gradients
 from dolfinx_mbd.kernels.films.fields import (
     ALONG,
     AROUND,
@@ -98,6 +99,13 @@ class MassConservingGrid(ReynoldsGrid):
             self._band, *self._links, C,
         )  # fmt: skip
         return gradients
+
+    def _pattern_gradients(
+        self, C: Array, around: Array, along: Array, *, contact: bool
+    ) -> tuple[Array, Array, Array]:
+        by_gap, by_rate, by_speed = self._pressure_gradients(C, contact=contact)
+        gap, rate = (pattern_gradients(by, around, along) for by in (by_gap, by_rate))
+        return gap, rate, by_speed
 
     def _functionals(self, C: Array) -> Array:
         """Return the derivatives of functionals, and of the drag as the last one.
