@@ -26,6 +26,8 @@ from dolfinx_mbd.kernels.small_vectors import Array, Matrix3, Table, Vector3
 
 Index = NDArray[np.int64]
 
+LANES = 4  # see `vector_operations`
+
 
 # ---- bodies with a floating frame ---------------------------------------------------------------
 def inertia_integrals(
@@ -208,3 +210,16 @@ def predict(
     new[:] = ((1 - alpha_f) * guess + alpha_f * a - alpha_m * old) / (1 - alpha_m)
     move[:] = dt * velocity + dt * dt * ((0.5 - beta) * old + beta * new)
     v[:] = velocity + dt * ((1 - gamma) * old + gamma * new)
+
+
+def subtract_multiple(x: Array, target: int, f: float, source: int) -> None:
+    """See `vector_operations.subtract_multiple`."""
+    x[target : target + LANES] -= f * x[source : source + LANES]
+
+
+def subtract_multiples(
+    x: Array, target: int, f1: float, f2: float, f3: float, f4: float, source: int, step: int
+) -> None:
+    """See `vector_operations.subtract_multiples`."""
+    one, two, three, four = (x[source + k * step : source + k * step + LANES] for k in range(4))
+    x[target : target + LANES] -= (f1 * one + f2 * two) + (f3 * three + f4 * four)

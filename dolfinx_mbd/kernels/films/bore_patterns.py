@@ -43,28 +43,27 @@ def add_pattern_row(row: Array, around: Array, along: Array, sums: Array, total:
         row: Derivatives of k functionals by the gap at the nodes of the row, (m+1, k).
         around: Functions of the angle at the row, (A,).
         along: Functions of the position, (m+1, L).
-        sums: Work space, (L k,).
-        total: Receives the derivatives, (A, L k).
+        sums: Work space, (L, k).
+        total: Receives the derivatives, (A, L, k).
     """
     columns, K = row.shape
     L = along.shape[1]
     sums[:] = 0.0
-    for j in range(columns):
-        source = row[j]
-        for m in range(L):
-            factor, target = along[j, m], sums[m * K : (m + 1) * K]
+    for m in range(L):
+        for j in range(columns):
             for k in range(K):
-                target[k] += factor * source[k]
+                sums[m, k] += along[j, m] * row[j, k]
     for a in range(len(around)):
-        factor, target = around[a], total[a]
-        for k in range(len(sums)):
-            target[k] += factor * sums[k]
+        for m in range(L):
+            for k in range(K):
+                total[a, m, k] += around[a] * sums[m, k]
 
 
 @inner_kernel
-def pattern_rows(total: Array, A: int, L: int) -> Array:
-    """Return the derivatives (k, A L) from the sums (A, L k) of `add_pattern_row`."""
-    return np.ascontiguousarray(total.reshape(A * L, total.shape[1] // L).T)
+def pattern_rows(total: Array) -> Array:
+    """Return the derivatives (k, A L) from the sums (A, L, k) of `add_pattern_row`."""
+    A, L, K = total.shape
+    return np.ascontiguousarray(total.reshape(A * L, K).T)
 
 
 @kernel
@@ -76,10 +75,10 @@ def pattern_gradients(by_gap: Array, around: Array, along: Array) -> Array:
     """
     n, _, K = by_gap.shape
     A, L = around.shape[1], along.shape[1]
-    total, part = np.zeros((A, L * K)), np.empty(L * K)
+    total, part = np.zeros((A, L, K)), np.empty((L, K))
     for i in range(n):
         add_pattern_row(by_gap[i], around[i], along, part, total)
-    return pattern_rows(total, A, L)
+    return pattern_rows(total)
 
 
 @kernel

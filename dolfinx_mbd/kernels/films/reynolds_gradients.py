@@ -162,20 +162,18 @@ def _add_row_gradients(
         film = film_at(h[i, j], values)
         a, b, c, d, e = node_weights(film, q, flow, i, j, entrainment * speed, dx / dz)
         a += squeeze * film.content_second * rate[i, j]
-        one, after, before = lam[i, j], lam[i1, j], lam[i0, j]
-        gap, behind, ahead = by_gap[j], lam[i, left], lam[i, right]
+        # entries in place of views of rows, whose references numba counts
         for k in range(K):
-            total = a * one[k] + b * after[k] + c * before[k] + d * ahead[k] + e * behind[k]
-            gap[k] = -total
+            total = a * lam[i, j, k] + b * lam[i1, j, k] + c * lam[i0, j, k]
+            by_gap[j, k] = -(total + d * lam[i, right, k] + e * lam[i, left, k])
         if number[i, j] < 0:
             continue
-        rates, growth = by_rate[j], flow[ENTRAINED, i1, j] - flow[ENTRAINED, i0, j]
-        source_by_speed = entrainment * growth
+        source_by_speed = entrainment * (flow[ENTRAINED, i1, j] - flow[ENTRAINED, i0, j])
         content = squeeze * film.content_slope
         for k in range(K):
-            rates[k] = -content * one[k]
+            by_rate[j, k] = -content * lam[i, j, k]
         for k in range(K):
-            by_speed[k] -= source_by_speed * one[k]
+            by_speed[k] -= source_by_speed * lam[i, j, k]
 
 
 @kernel
@@ -203,10 +201,9 @@ def reynolds_gradients(
     n, columns, K = C.shape
     part = 0.5 if is_resting(q, flow) else 1.0
     by_gap, by_rate, by_speed = np.zeros(C.shape), np.zeros(C.shape), np.zeros(K)
-    X = np.empty((size[UNKNOWNS], K))
-    gather_nodes(number, C, part, X)
+    X = gather_nodes(number, C, part, size[UNKNOWNS])
     substitute_columns(size, band, X)
-    lam = scatter_nodes(number, X)
+    lam = scatter_nodes(number, X, K)
     for i in range(n):
         _add_row_gradients(
             h, rate, speed, values, number, q, flow, lam, i, by_gap[i], by_rate[i], by_speed
@@ -243,14 +240,13 @@ def reynolds_pattern_gradients(
     n, columns, K = C.shape
     A, L = around.shape[1], along.shape[1]
     part = 0.5 if is_resting(q, flow) else 1.0
-    X, by_speed = np.empty((size[UNKNOWNS], K)), np.zeros(K)
-    gather_nodes(number, C, part, X)
+    X, by_speed = gather_nodes(number, C, part, size[UNKNOWNS]), np.zeros(K)
     substitute_columns(size, band, X)
-    lam, by_links = scatter_nodes(number, X), np.zeros(C.shape if len(links) else (0, 0, 0))
+    lam, by_links = scatter_nodes(number, X, K), np.zeros(C.shape if len(links) else (0, 0, 0))
     ratio = 2.0 * math.pi * values[RADIUS] / n / (values[LENGTH] / (columns - 1))
     add_link_gradients(h, values, lam, q, flow, links, ends, ratio, by_links)
     by_gap, by_rate = np.empty((columns, K)), np.empty((columns, K))
-    gap, rates, sums = np.zeros((A, L * K)), np.zeros((A, L * K)), np.empty(L * K)
+    gap, rates, sums = np.zeros((A, L, K)), np.zeros((A, L, K)), np.empty((L, K))
     for i in range(n):
         by_gap[:], by_rate[:] = 0.0, 0.0
         _add_row_gradients(
@@ -262,4 +258,4 @@ def reynolds_pattern_gradients(
             by_gap += by_links[i]
         add_pattern_row(by_gap, around[i], along, sums, gap)
         add_pattern_row(by_rate, around[i], along, sums, rates)
-    return pattern_rows(gap, A, L), pattern_rows(rates, A, L), by_speed
+    return pattern_rows(gap), pattern_rows(rates), by_speed
