@@ -26,8 +26,6 @@ from dolfinx_mbd.kernels.small_vectors import Array, Matrix3, Table, Vector3
 
 Index = NDArray[np.int64]
 
-LANES = 4  # see `vector_operations`
-
 
 # ---- bodies with a floating frame ---------------------------------------------------------------
 def inertia_integrals(
@@ -212,14 +210,22 @@ def predict(
     v[:] = velocity + dt * ((1 - gamma) * old + gamma * new)
 
 
-def subtract_multiple(x: Array, target: int, f: float, source: int) -> None:
+def subtract_multiple(x: Array, target: int, f: float, source: int, count: int) -> None:
     """See `vector_operations.subtract_multiple`."""
-    x[target : target + LANES] -= f * x[source : source + LANES]
+    x[target : target + count] -= f * x[source : source + count]
 
 
 def subtract_multiples(
-    x: Array, target: int, f1: float, f2: float, f3: float, f4: float, source: int, step: int
+    x: Array,
+    target: int,
+    f1: float,
+    f2: float,
+    f3: float,
+    f4: float,
+    source: int,
+    step: int,
+    count: int,
 ) -> None:
     """See `vector_operations.subtract_multiples`."""
-    one, two, three, four = (x[source + k * step : source + k * step + LANES] for k in range(4))
-    x[target : target + LANES] -= (f1 * one + f2 * two) + (f3 * three + f4 * four)
+    one, two, three, four = (x[source + k * step :][:count] for k in range(4))
+    x[target : target + count] -= (f1 * one + f2 * two) + (f3 * three + f4 * four)

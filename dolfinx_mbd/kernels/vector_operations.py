@@ -10,20 +10,21 @@ from __future__ import annotations
 from typing import Any
 
 from dolfinx_mbd.kernels import array_versions
-from dolfinx_mbd.kernels.compilation import COMPILED, without_numba
+from dolfinx_mbd.kernels.compilation import COMPILED, inner_kernel, without_numba
+from dolfinx_mbd.kernels.small_vectors import Array
 
 if COMPILED:
-    from llvmlite import ir
+    from llvmlite import ir  # type: ignore[import-untyped]
     from numba import types
     from numba.extending import intrinsic
 else:
 
     def intrinsic(function: Any) -> Any:
-        """Return the function; `without_numba` replaces it."""
+        """Return the function, which is not called without numba."""
         return function
 
 
-LANES = array_versions.LANES  #: Number of entries of a group
+LANES = 4  #: Number of entries of a group
 
 
 def _pointer(builder: Any, data: Any, index: Any) -> Any:
@@ -65,22 +66,49 @@ def _build_multiples(context: Any, builder: Any, signature: Any, arguments: Any)
     return context.get_dummy_value()
 
 
-@without_numba(array_versions.subtract_multiple)
 @intrinsic
-def subtract_multiple(context: Any, x: Any, target: Any, f: Any, source: Any) -> Any:
-    """Subtract f times the group at `source` from that at `target`, in the flat array x."""
+def _subtract_group(context: Any, x: Any, target: Any, f: Any, source: Any) -> Any:
+    """Subtract f times the group at `source` from that at `target`."""
     arguments = x, types.intp, types.float64, types.intp
     return types.void(*arguments), _build_multiple
 
 
-@without_numba(array_versions.subtract_multiples)
 @intrinsic
-def subtract_multiples(
+def _subtract_groups(
     context: Any, x: Any, target: Any, f1: Any, f2: Any, f3: Any, f4: Any, source: Any, step: Any
 ) -> Any:
-    """Subtract multiples of four groups from that at `target`, in the flat array x.
-
-    The groups are at `source`, `source + step`, `source + 2 step` and `source + 3 step`.
-    """
+    """Subtract multiples of four groups from that at `target`."""
     arguments = x, types.intp, *(types.float64,) * 4, types.intp, types.intp
     return types.void(*arguments), _build_multiples
+
+
+@without_numba(array_versions.subtract_multiple)
+@inner_kernel
+def subtract_multiple(x: Array, target: int, f: float, source: int, count: int) -> None:
+    """Subtract f times `count` entries from `source` on from those from `target` on.
+
+    The entries up to the next multiple of `LANES` are also subtracted; they must be zero.
+    """
+    for k in range(0, count, LANES):
+        _subtract_group(x, target + k, f, source + k)
+
+
+@without_numba(array_versions.subtract_multiples)
+@inner_kernel
+def subtract_multiples(
+    x: Array,
+    target: int,
+    f1: float,
+    f2: float,
+    f3: float,
+    f4: float,
+    source: int,
+    step: int,
+    count: int,
+) -> None:
+    """Subtract multiples of four parts of a flat array, of `count` entries each, as above.
+
+    The parts begin at `source`, `source + step`, `source + 2 step` and `source + 3 step`.
+    """
+    for k in range(0, count, LANES):
+        _subtract_groups(x, target + k, f1, f2, f3, f4, source + k, step)

@@ -223,7 +223,7 @@ class ForcesBetweenFrames:
             left = np.zeros((6 + len(others), J.shape[1]))
             left[:6], left[6:, ELASTIC] = J, element.surface
             first = np.concatenate([np.arange(6), others]), left, S
-        ports = [first, (np.arange(6, 12), R, T)]
+        ports: list[tuple[Index, Array, Array]] = [first, (np.arange(6, 12), R, T)]
         for body in self._states.body(element.name):
             D[OTHERS] *= self._states.mass(body)
             E[OTHERS] *= self._states.mass(body)

@@ -1,8 +1,8 @@
 """Solution of systems of equations with a symmetric matrix in a band.
 
 The matrix L D Lᵀ of N unknowns is factorized in place: each row of the band has D Lᵀ from the
-diagonal on, and ends with `PADDING` zeros, because four rows and four entries are used at once. `size`
-(2,) are N and the bandwidth, at the indices `UNKNOWNS` and `BANDWIDTH`.
+diagonal on, and ends with `PADDING` zeros, because four rows and four entries are used at once.
+`size` (2,) are N and the bandwidth, at the indices `UNKNOWNS` and `BANDWIDTH`.
 """
 
 from __future__ import annotations
@@ -42,16 +42,14 @@ def factorize(size: Integers, rows: Array, inverse: Array, x: Array) -> None:
             if s < 3:  # the first rows
                 for m in range(s + 1):
                     f1 = flat[source] * inverse[s - m]
-                    for d in range(0, width + 1 - k - m, LANES):
-                        subtract_multiple(flat, first + d, f1, source + d)
+                    subtract_multiple(flat, first, f1, source, width + 1 - k - m)
                     known -= f1 * x[s - m]
                     source += 1 - row
                 continue
             f1, f2 = flat[source] * inverse[s], flat[source + 1 - row] * inverse[s - 1]
             f3 = flat[source + 2 * (1 - row)] * inverse[s - 2]
             f4 = flat[source + 3 * (1 - row)] * inverse[s - 3]
-            for d in range(0, width + 1 - k, LANES):
-                subtract_multiples(flat, first + d, f1, f2, f3, f4, source + d, 1 - row)
+            subtract_multiples(flat, first, f1, f2, f3, f4, source, 1 - row, width + 1 - k)
             known -= (f1 * x[s] + f2 * x[s - 1]) + (f3 * x[s - 2] + f4 * x[s - 3])
         inverse[r], x[r] = 1.0 / flat[first], known
 
@@ -82,25 +80,21 @@ def substitute_columns(size: Integers, band: Array, X: Array) -> None:
             if s < 3:  # the first rows
                 for m in range(s + 1):
                     f1 = L[s - m, k + m] * inverse[s - m]
-                    for c in range(0, columns, LANES):
-                        subtract_multiple(flat, r * columns + c, f1, (s - m) * columns + c)
+                    subtract_multiple(flat, r * columns, f1, (s - m) * columns, columns)
                 continue
             f1, f2 = L[s, k] * inverse[s], L[s - 1, k + 1] * inverse[s - 1]
             f3, f4 = L[s - 2, k + 2] * inverse[s - 2], L[s - 3, k + 3] * inverse[s - 3]
-            for c in range(0, columns, LANES):
-                subtract_multiples(flat, r * columns + c, f1, f2, f3, f4, source + c, -columns)
+            subtract_multiples(flat, r * columns, f1, f2, f3, f4, source, -columns, columns)
     for r in range(count - 1, -1, -1):
         for k in range(1, min(width, count - 1 - r) + 1, 4):
             s, source = r + k, (r + k) * columns
             if s + 3 >= count:  # the last rows
                 for m in range(count - s):
-                    for c in range(0, columns, LANES):
-                        target = r * columns + c
-                        subtract_multiple(flat, target, L[r, k + m], (s + m) * columns + c)
+                    f1 = L[r, k + m]
+                    subtract_multiple(flat, r * columns, f1, (s + m) * columns, columns)
                 continue
             f1, f2, f3, f4 = L[r, k], L[r, k + 1], L[r, k + 2], L[r, k + 3]
-            for c in range(0, columns, LANES):
-                subtract_multiples(flat, r * columns + c, f1, f2, f3, f4, source + c, columns)
+            subtract_multiples(flat, r * columns, f1, f2, f3, f4, source, columns, columns)
         for c in range(columns):
             X[r, c] *= inverse[r]
 

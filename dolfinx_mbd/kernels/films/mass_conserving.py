@@ -64,7 +64,7 @@ from dolfinx_mbd.kernels.films.reynolds import (
 )
 from dolfinx_mbd.kernels.films.rough_surfaces import film_at
 from dolfinx_mbd.kernels.small_vectors import Array
-from dolfinx_mbd.kernels.vector_operations import LANES, subtract_multiple
+from dolfinx_mbd.kernels.vector_operations import subtract_multiple
 
 _RING = 1e-6  # relative leak of a ring of ruptured nodes, whose content is not determined otherwise
 _ROUND_OFF = 1e-13
@@ -189,8 +189,7 @@ def _factorize(size: Integers, band: Array) -> None:
             factor, target = band[r + k, width - k] * inverse, (r + k) * columns + width - k
             if factor != 0.0:
                 band[r + k, width - k] = factor
-                for d in range(1, width + 1, LANES):
-                    subtract_multiple(flat, target + d, factor, source + d)
+                subtract_multiple(flat, target + 1, factor, source + 1, width)
 
 
 @inner_kernel

@@ -28,7 +28,7 @@ from dolfinx_mbd.kernels.films.reynolds_gradients import (
 )
 from dolfinx_mbd.kernels.films.rough_surfaces import Film, film_at
 from dolfinx_mbd.kernels.small_vectors import Array
-from dolfinx_mbd.kernels.vector_operations import LANES, subtract_multiple
+from dolfinx_mbd.kernels.vector_operations import subtract_multiple
 
 
 @inner_kernel
@@ -46,14 +46,12 @@ def _substitute_transposed(size: Integers, band: Array, X: Array) -> None:
         for k in range(1, min(width, count - 1 - r) + 1):
             factor = band[r, width + k]
             if factor != 0.0:
-                for c in range(0, columns, LANES):
-                    subtract_multiple(flat, (r + k) * columns + c, factor, r * columns + c)
+                subtract_multiple(flat, (r + k) * columns, factor, r * columns, columns)
     for r in range(count - 1, -1, -1):
         for k in range(1, min(width, r) + 1):
             factor = band[r, width - k]
             if factor != 0.0:
-                for c in range(0, columns, LANES):
-                    subtract_multiple(flat, (r - k) * columns + c, factor, r * columns + c)
+                subtract_multiple(flat, (r - k) * columns, factor, r * columns, columns)
 
 
 @inner_kernel
