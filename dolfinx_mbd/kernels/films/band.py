@@ -56,7 +56,7 @@ def factorize(size: Integers, rows: Array, inverse: Array, x: Array) -> None:
 
 @inner_kernel
 def substitute(size: Integers, rows: Array, inverse: Array, x: Array) -> None:
-    """Replace L⁻¹ b in x (N + PADDING,) by the solution for b; x ends with zeros."""
+    """Replace L⁻¹ b in x (N + bandwidth + PADDING,) by the solution for b; x ends with zeros."""
     count, width = size[UNKNOWNS], size[BANDWIDTH]
     for r in range(count - 1, -1, -1):
         row, total = rows[r], x[r]
