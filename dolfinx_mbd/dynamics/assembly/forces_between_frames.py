@@ -181,8 +181,8 @@ class ForcesBetweenFrames:
         starts = list(accumulate((len(item.D) for item in group), initial=0))
         # derivatives of all wrenches with respect to the increments and rates of the bodies
         by_pose, by_rate = np.empty((2, starts[-1], edges[-1]))
-        for item, start, stop, own in zip(group, starts[:-1], starts[1:], ports, strict=True):
-            for columns, (rows, left, change) in zip(blocks, own, strict=True):
+        for item, start, stop, parts in zip(group, starts[:-1], starts[1:], ports, strict=True):
+            for columns, (rows, left, change) in zip(blocks, parts, strict=True):
                 D, E = item.D[:, rows], item.E[:, rows]
                 np.matmul(E, left, out=by_rate[start:stop, columns])
                 np.matmul(D, left, out=by_pose[start:stop, columns])
@@ -191,9 +191,9 @@ class ForcesBetweenFrames:
             if not size:
                 continue
             # one product for all elements
-            left = np.concatenate([own[k][1] for own in ports]).T
+            left = np.concatenate([parts[k][1] for parts in ports]).T
             rows = np.concatenate(
-                [own[k][0] + start for own, start in zip(ports, starts[:-1], strict=True)]
+                [parts[k][0] + start for parts, start in zip(ports, starts[:-1], strict=True)]
             )
             for matrix, by in ((target.K, by_pose), (target.C, by_rate)):
                 product = left @ by[rows]
