@@ -207,3 +207,24 @@ def predict(
     new[:] = ((1 - alpha_f) * guess + alpha_f * a - alpha_m * old) / (1 - alpha_m)
     move[:] = dt * velocity + dt * dt * ((0.5 - beta) * old + beta * new)
     v[:] = velocity + dt * ((1 - gamma) * old + gamma * new)
+
+
+def subtract_multiple(x: Array, target: int, f: float, source: int, count: int) -> None:
+    """See `vector_operations.subtract_multiple`."""
+    x[target : target + count] -= f * x[source : source + count]
+
+
+def subtract_multiples(
+    x: Array,
+    target: int,
+    f1: float,
+    f2: float,
+    f3: float,
+    f4: float,
+    source: int,
+    step: int,
+    count: int,
+) -> None:
+    """See `vector_operations.subtract_multiples`."""
+    one, two, three, four = (x[source + k * step :][:count] for k in range(4))
+    x[target : target + count] -= (f1 * one + f2 * two) + (f3 * three + f4 * four)

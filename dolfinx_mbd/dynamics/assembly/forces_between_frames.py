@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.dynamics.assembly.blocks import Index
 from dolfinx_mbd.dynamics.assembly.frames import Frames
 from dolfinx_mbd.dynamics.assembly.load_terms import LoadDerivatives, StatesOfLoads
 from dolfinx_mbd.kernels.columns import ELASTIC, ETA, ON_FIRST, ON_SECOND, OTHERS
@@ -149,51 +150,97 @@ class ForcesBetweenFrames:
 
     def add_derivatives(self, target: LoadDerivatives) -> None:
         """Add the derivatives of the loads."""
-        frame_derivatives = None
-        for element, *ends in self.items:
-            D, E = element.derivatives(*self.arguments(element, *ends))
+        groups: dict[tuple[int, ...], list[_Extended]] = {}
+        for element, first, second in self.items:
+            D, E = element.derivatives(*self.arguments(element, first, second))
             if len(D) == 12:
-                target.add_pair(np.array([ends]), -D, -E)
+                target.add_pair(np.array([[first, second]]), -D, -E)
                 continue
-            if frame_derivatives is None:
-                frame_derivatives = self._frames.last_derivatives()
-            self._add_extended(element, (ends[0], ends[1]), (-D, -E), frame_derivatives, target)
+            bodies = *self._frames.bodies_of((first, second)), *self._states.body(element.name)
+            part = _Extended(element, (first, second), -D, -E)
+            groups.setdefault(bodies, []).append(part)
+        if groups:
+            frame_derivatives = self._frames.last_derivatives()
+            for bodies, group in groups.items():
+                self._add_extended(bodies, group, frame_derivatives, target)
 
     def _add_extended(
         self,
-        element: PairElement,
-        ends: tuple[int, int],
-        derivatives: tuple[Array, Array],
+        bodies: tuple[int, ...],
+        group: list[_Extended],
         frame_derivatives: tuple[list[Array], list[Array]],
         target: LoadDerivatives,
     ) -> None:
-        """Add the derivatives of an element that also acts on elastic coordinates or states."""
-        jacobians, tangents = frame_derivatives
-        (k, J), (m, R) = (self._frames.frame_jacobian(end, jacobians) for end in ends)
-        (_, S), (_, T) = (self._frames.frame_jacobian(end, tangents) for end in ends)
-        (D, E), state_bodies = derivatives, self._states.body(element.name)
-        # increments of poses and s, or of states, by those of the bodies; and the rates of these
-        # derivatives, which are zero for s and states
-        widths = [J.shape[1], R.shape[1], *(len(D) - 12 for _ in state_bodies)]
-        edges = list(accumulate(widths, initial=0))
-        left, change = np.zeros((2, len(D), edges[-1]))
-        blocks = [(body, slice(*edges[i : i + 2])) for i, body in enumerate((k, m, *state_bodies))]
-        (_, first), (_, second), *others = blocks
-        left[ON_FIRST, first], left[ON_SECOND, second] = J, R
-        change[ON_FIRST, first], change[ON_SECOND, second] = S, T
-        if element.surface is not None:
-            left[OTHERS, first][:, ELASTIC] = element.surface
-        for body, part in others:
+        """Add the derivatives of elements that also act on elastic coordinates or states.
+
+        All elements of the group act on the same bodies: those of both frames, and that of states.
+        """
+        ports = [self._ports(item, frame_derivatives) for item in group]
+        edges = list(accumulate((left.shape[1] for _, left, _ in ports[0]), initial=0))
+        blocks = [slice(*edges[i : i + 2]) for i in range(len(bodies))]
+        starts = list(accumulate((len(item.D) for item in group), initial=0))
+        # derivatives of all wrenches with respect to the increments and rates of the bodies
+        by_pose, by_rate = np.empty((2, starts[-1], edges[-1]))
+        for item, start, stop, parts in zip(group, starts[:-1], starts[1:], ports, strict=True):
+            for columns, (rows, left, change) in zip(blocks, parts, strict=True):
+                D, E = item.D[:, rows], item.E[:, rows]
+                np.matmul(E, left, out=by_rate[start:stop, columns])
+                np.matmul(D, left, out=by_pose[start:stop, columns])
+                by_pose[start:stop, columns] += E[:, : len(change)] @ change
+        for k, (row, size) in enumerate(zip(bodies, np.diff(edges), strict=True)):
+            if not size:
+                continue
+            # one product for all elements
+            left = np.concatenate([parts[k][1] for parts in ports]).T
+            rows = np.concatenate(
+                [parts[k][0] + start for parts, start in zip(ports, starts[:-1], strict=True)]
+            )
+            for matrix, by in ((target.K, by_pose), (target.C, by_rate)):
+                product = left @ by[rows]
+                for column, columns in zip(bodies, blocks, strict=True):
+                    if columns.start < columns.stop:
+                        matrix.add(row, column, product[:, columns])
+
+    def _ports(
+        self, item: _Extended, frame_derivatives: tuple[list[Array], list[Array]]
+    ) -> list[tuple[Index, Array, Array]]:
+        """Return, for each body of an element, which poses, s or states of the element it moves.
+
+        For each body, these are the indices of the poses (6), then of s or of the states; their
+        derivatives by the increments of the body; and those of the velocities by the increments,
+        for the poses only, because they are zero for s and states.
+        """
+        element, ends, D, E = item
+        (_, J), (_, R), (_, S), (_, T) = (
+            self._frames.frame_jacobian(end, matrices)
+            for matrices in frame_derivatives
+            for end in ends
+        )
+        others = np.arange(12, len(D))
+        if element.surface is None:
+            first = np.arange(6), J, S
+        else:
+            left = np.zeros((6 + len(others), J.shape[1]))
+            left[:6], left[6:, ELASTIC] = J, element.surface
+            first = np.concatenate([np.arange(6), others]), left, S
+        ports: list[tuple[Index, Array, Array]] = [first, (np.arange(6, 12), R, T)]
+        for body in self._states.body(element.name):
             D[OTHERS] *= self._states.mass(body)
             E[OTHERS] *= self._states.mass(body)
-            left[OTHERS, part] = np.eye(len(D) - 12)
-        by_rate = left.T @ (E @ left)
-        by_pose = left.T @ (D @ left + E @ change)
-        for row, rows in blocks:
-            for column, columns in blocks:
-                if rows.start < rows.stop and columns.start < columns.stop:
-                    target.K.add(row, column, by_pose[rows, columns])
-                    target.C.add(row, column, by_rate[rows, columns])
+            ports.append((others, np.eye(len(others)), np.zeros((0, len(others)))))
+        return ports
+
+
+class _Extended(NamedTuple):
+    """An element that acts on more than two frames, and the negative derivatives of its wrenches.
+
+    `ends` are its frames; D and E are the derivatives by poses and rates; see `PairElement`.
+    """
+
+    element: PairElement
+    ends: tuple[int, int]
+    D: Array
+    E: Array
 
 
 def _for_run(load: PairElement) -> PairElement:

@@ -1,8 +1,8 @@
 """Solution of systems of equations with a symmetric matrix in a band.
 
 The matrix L D Lᵀ of N unknowns is factorized in place: each row of the band has D Lᵀ from the
-diagonal on, and ends with `PADDING` zeros, because four rows or entries are used at once. `size`
-(2,) are N and the bandwidth, at the indices `UNKNOWNS` and `BANDWIDTH`.
+diagonal on, and ends with `PADDING` zeros, because four rows and four entries are used at once.
+`size` (2,) are N and the bandwidth, at the indices `UNKNOWNS` and `BANDWIDTH`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.kernels.compilation import inner_kernel
 from dolfinx_mbd.kernels.small_vectors import Array
+from dolfinx_mbd.kernels.vector_operations import LANES, subtract_multiple, subtract_multiples
 
 Integers = NDArray[np.int64]
-Vector4 = tuple[float, float, float, float]
 
-PADDING = 4  #: Zeros at the end of each row of a band
+PADDING = 8  #: Zeros at the end of each row of a band
 UNKNOWNS, BANDWIDTH = range(2)  #: Indices in `size`
 
 
@@ -33,35 +33,30 @@ def factorize(size: Integers, rows: Array, inverse: Array, x: Array) -> None:
 
     `inverse` (unknowns,) are the reciprocal pivots. A row subtracts four earlier rows at once.
     """
-    count, width = size[UNKNOWNS], size[BANDWIDTH]
+    count, width, row = size[UNKNOWNS], size[BANDWIDTH], rows.shape[1]
+    flat = rows.reshape(rows.size)
     for r in range(count):
-        target, known = rows[r], x[r]
-        for k in range(1, min(width, r) + 1, 4):
-            s = r - k
-            one, f1 = rows[s], rows[s, k] * inverse[s]
+        first, known, most = r * row, x[r], min(width, r)
+        for k in range(1, most + 1, 4):
+            s, source = r - k, (r - k) * row + k  # the entry of the earlier row below the diagonal
             if s < 3:  # the first rows
-                for d in range(width + 1 - k):
-                    target[d] -= f1 * one[k + d]
-                known -= f1 * x[s]
-                for m in range(1, s + 1):
-                    f1, one = rows[s - m, k + m] * inverse[s - m], rows[s - m]
-                    for d in range(width + 1 - k - m):
-                        target[d] -= f1 * one[k + m + d]
+                for m in range(s + 1):
+                    f1 = flat[source] * inverse[s - m]
+                    subtract_multiple(flat, first, f1, source, width + 1 - k - m)
                     known -= f1 * x[s - m]
+                    source += 1 - row
                 continue
-            two, three, four = rows[s - 1], rows[s - 2], rows[s - 3]
-            f2, f3 = two[k + 1] * inverse[s - 1], three[k + 2] * inverse[s - 2]
-            f4 = four[k + 3] * inverse[s - 3]
-            for d in range(width + 1 - k):
-                pair = f1 * one[k + d] + f2 * two[k + 1 + d]
-                target[d] -= pair + (f3 * three[k + 2 + d] + f4 * four[k + 3 + d])
+            f1, f2 = flat[source] * inverse[s], flat[source + 1 - row] * inverse[s - 1]
+            f3 = flat[source + 2 * (1 - row)] * inverse[s - 2]
+            f4 = flat[source + 3 * (1 - row)] * inverse[s - 3]
+            subtract_multiples(flat, first, f1, f2, f3, f4, source, 1 - row, width + 1 - k)
             known -= (f1 * x[s] + f2 * x[s - 1]) + (f3 * x[s - 2] + f4 * x[s - 3])
-        inverse[r], x[r] = 1.0 / target[0], known
+        inverse[r], x[r] = 1.0 / flat[first], known
 
 
 @inner_kernel
 def substitute(size: Integers, rows: Array, inverse: Array, x: Array) -> None:
-    """Replace L⁻¹ b in x (N + PADDING,) by the solution for b; x ends with zeros."""
+    """Replace L⁻¹ b in x (N + bandwidth + PADDING,) by the solution for b; x ends with zeros."""
     count, width = size[UNKNOWNS], size[BANDWIDTH]
     for r in range(count - 1, -1, -1):
         row, total = rows[r], x[r]
@@ -74,77 +69,60 @@ def substitute(size: Integers, rows: Array, inverse: Array, x: Array) -> None:
 
 
 @inner_kernel
-def _subtract_four(f: Vector4, X: Array, r: int, step: int, target: Array) -> None:
-    """Subtract f₀ X[r] + f₁ X[r + step] + … (four rows) from a row of X."""
-    one, two, three, four = X[r], X[r + step], X[r + 2 * step], X[r + 3 * step]
-    for c in range(len(target)):
-        target[c] -= f[0] * one[c] + f[1] * two[c] + f[2] * three[c] + f[3] * four[c]
-
-
-@inner_kernel
 def substitute_columns(size: Integers, band: Array, X: Array) -> None:
-    """Solve for right-hand sides X (unknowns, k) in place; four rows at once to load less."""
-    count, width = size[UNKNOWNS], size[BANDWIDTH]
-    L = band_rows(size, band)
-    inverse = np.empty(count)
+    """Solve for right-hand sides X (unknowns, k) in place; k is a multiple of `LANES`."""
+    count, width, columns = size[UNKNOWNS], size[BANDWIDTH], X.shape[1]
+    L, flat, inverse = band_rows(size, band), X.reshape(X.size), np.empty(count)
     for r in range(count):
         inverse[r] = 1.0 / L[r, 0]
-        most, target, k = min(width, r), X[r], 1
-        while k <= most:
-            s = r - k
-            if k + 3 <= most:
-                f = (
-                    L[s, k] * inverse[s],
-                    L[s - 1, k + 1] * inverse[s - 1],
-                    L[s - 2, k + 2] * inverse[s - 2],
-                    L[s - 3, k + 3] * inverse[s - 3],
-                )
-                _subtract_four(f, X, s, -1, target)
-                k += 4
-            else:
-                factor, source = L[s, k] * inverse[s], X[s]
-                for c in range(len(target)):
-                    target[c] -= factor * source[c]
-                k += 1
+        for k in range(1, min(width, r) + 1, 4):
+            s, source = r - k, (r - k) * columns
+            if s < 3:  # the first rows
+                for m in range(s + 1):
+                    f1 = L[s - m, k + m] * inverse[s - m]
+                    subtract_multiple(flat, r * columns, f1, (s - m) * columns, columns)
+                continue
+            f1, f2 = L[s, k] * inverse[s], L[s - 1, k + 1] * inverse[s - 1]
+            f3, f4 = L[s - 2, k + 2] * inverse[s - 2], L[s - 3, k + 3] * inverse[s - 3]
+            subtract_multiples(flat, r * columns, f1, f2, f3, f4, source, -columns, columns)
     for r in range(count - 1, -1, -1):
-        most, target, row, k = min(width, count - 1 - r), X[r], L[r], 1
-        while k <= most:
-            if k + 3 <= most:
-                f = row[k], row[k + 1], row[k + 2], row[k + 3]
-                _subtract_four(f, X, r + k, 1, target)
-                k += 4
-            else:
-                factor, source = row[k], X[r + k]
-                for c in range(len(target)):
-                    target[c] -= factor * source[c]
-                k += 1
-        for c in range(len(target)):
-            target[c] *= inverse[r]
+        for k in range(1, min(width, count - 1 - r) + 1, 4):
+            s, source = r + k, (r + k) * columns
+            if s + 3 >= count:  # the last rows
+                for m in range(count - s):
+                    f1 = L[r, k + m]
+                    subtract_multiple(flat, r * columns, f1, (s + m) * columns, columns)
+                continue
+            f1, f2, f3, f4 = L[r, k], L[r, k + 1], L[r, k + 2], L[r, k + 3]
+            subtract_multiples(flat, r * columns, f1, f2, f3, f4, source, columns, columns)
+        for c in range(columns):
+            X[r, c] *= inverse[r]
 
 
 @inner_kernel
-def gather_nodes(number: Integers, C: Array, factor: float, X: Array) -> None:
-    """Write the values C (n, m+1, k) of the unknown nodes, times a factor, to X (unknowns, k).
+def gather_nodes(number: Integers, C: Array, factor: float, count: int) -> Array:
+    """Return the values C (n, m+1, k) of the unknown nodes, times a factor, as (`count`, k).
 
-    `number` (n, m+1) is the index of the unknown at each node, or −1.
+    `number` (n, m+1) is the index of the unknown at each node, or −1. The result ends with columns
+    of zeros, so that their number is a multiple of `LANES`.
     """
+    columns = C.shape[2]
+    X = np.zeros((count, LANES * ((columns + LANES - 1) // LANES)))
     for i in range(number.shape[0]):
         for j in range(number.shape[1]):
             if number[i, j] >= 0:
-                target, source = X[number[i, j]], C[i, j]
-                for k in range(len(target)):
-                    target[k] = factor * source[k]
+                for k in range(columns):
+                    X[number[i, j], k] = factor * C[i, j, k]
+    return X
 
 
 @inner_kernel
-def scatter_nodes(number: Integers, X: Array) -> Array:
-    """Return values (n, m+1, k) at the nodes from those of X (unknowns, k); otherwise 0."""
-    n, columns = number.shape
-    out = np.zeros((n, columns, X.shape[1]))
-    for i in range(n):
-        for j in range(columns):
+def scatter_nodes(number: Integers, X: Array, columns: int) -> Array:
+    """Return values (n, m+1, `columns`) at the nodes from those of X (unknowns, k); otherwise 0."""
+    out = np.zeros((number.shape[0], number.shape[1], columns))
+    for i in range(number.shape[0]):
+        for j in range(number.shape[1]):
             if number[i, j] >= 0:
-                target, source = out[i, j], X[number[i, j]]
-                for k in range(len(target)):
-                    target[k] = source[k]
+                for k in range(columns):
+                    out[i, j, k] = X[number[i, j], k]
     return out

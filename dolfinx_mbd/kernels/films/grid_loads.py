@@ -19,10 +19,6 @@ from dolfinx_mbd.kernels.films.fields import (
     BARUS,
     CONDUCTANCE,
     DRAG,
-    E_X,
-    E_X_RATE,
-    E_Y,
-    E_Y_RATE,
     F_X,
     F_Y,
     FILM,
@@ -38,10 +34,6 @@ from dolfinx_mbd.kernels.films.fields import (
     SOURCE,
     STRESS,
     SUPPLY,
-    T_X,
-    T_X_RATE,
-    T_Y,
-    T_Y_RATE,
     VISCOSITY,
     WEIGHT,
 )
@@ -212,75 +204,3 @@ def drag_gradients(
                 by_gap[i, j] += area * R * rub * slopes[ASPERITIES, i, j]
                 by_speed += area * R * R * rub_by * p[ASPERITIES, i, j]
     return by_speed
-
-
-@kernel
-def pattern_gradients(by_gap: Array, around: Array, along: Array) -> Array:
-    """Return the derivatives (k, A L) with respect to the coefficients of patterns of the gap.
-
-    by_gap (n, m+1, k) are derivatives with respect to the gap at the nodes. The patterns are the
-    products of `around` (n, A) and `along` (m+1, L).
-    """
-    n, columns, K = by_gap.shape
-    A, L = around.shape[1], along.shape[1]
-    total, part = np.zeros((A, L * K)), np.empty(L * K)
-    for i in range(n):
-        part[:] = 0.0
-        for j in range(columns):
-            source = by_gap[i, j]
-            for m in range(L):
-                factor, target = along[j, m], part[m * K : (m + 1) * K]
-                for k in range(K):
-                    target[k] += factor * source[k]
-        for a in range(A):
-            factor, target = around[i, a], total[a]
-            for k in range(L * K):
-                target[k] += factor * part[k]
-    return np.ascontiguousarray(total.reshape(A * L, K).T)
-
-
-@kernel
-def pattern_gap(
-    y: Array, c: float, z: Array, around: Array, along: Array, s: Array, h: Array, rate: Array
-) -> None:
-    """Write the gap and its rate for a motion y, and patterns of the displacement of the bore.
-
-    s (2, A L) are the coefficients of the patterns of `pattern_gradients`, and their rates.
-    """
-    A, L = around.shape[1], along.shape[1]
-    part = np.empty((2, L))
-    for i in range(h.shape[0]):
-        theta = 2.0 * math.pi * i / h.shape[0]
-        x, v = math.cos(theta), math.sin(theta)
-        h0, h1 = c - y[E_X] * x - y[E_Y] * v, -y[T_X] * x - y[T_Y] * v
-        r0, r1 = -y[E_X_RATE] * x - y[E_Y_RATE] * v, -y[T_X_RATE] * x - y[T_Y_RATE] * v
-        part[:] = 0.0
-        for a in range(A):
-            factor = around[i, a]
-            for m in range(L):
-                part[0, m] += factor * s[0, a * L + m]
-                part[1, m] += factor * s[1, a * L + m]
-        for j in range(h.shape[1]):
-            w, w_rate = 0.0, 0.0
-            for m in range(L):
-                w += part[0, m] * along[j, m]
-                w_rate += part[1, m] * along[j, m]
-            h[i, j] = h0 + h1 * z[j] + w
-            rate[i, j] = r0 + r1 * z[j] + w_rate
-
-
-@kernel
-def pattern_forces(p: Array, Z: Array, around: Array, along: Array) -> Array:
-    """Return the forces (A L,) of the pressures p (2, n, m+1) on the coefficients of patterns."""
-    A, L = around.shape[1], along.shape[1]
-    out, part = np.zeros(A * L), np.empty(L)
-    for i in range(p.shape[1]):
-        part[:] = 0.0
-        for j in range(p.shape[2]):
-            force = Z[WEIGHT, j] * (p[FILM, i, j] + p[ASPERITIES, i, j])
-            for m in range(L):
-                part[m] += force * along[j, m]
-        for a in range(A):
-            for m in range(L):
-                out[a * L + m] += around[i, a] * part[m]
-    return out

@@ -30,7 +30,7 @@ In addition to the arrays of `reynolds` there are
     face     (n, m+1)   H at the face between a node and the next node downstream
     carry    (n, m+1)   0 where a supply between (i, j) and (i+1, j) fills the gap, otherwise 1
     squeeze  (n, m+1)   12 μ₀ ∂H/∂t times the area of a cell
-    band     (unknowns, 2w+1)   factors L U; w is the bandwidth
+    band     (unknowns, 2w+1+LANES)   factors L U, then zeros; w is the bandwidth
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ from dolfinx_mbd.kernels.films.reynolds import (
 )
 from dolfinx_mbd.kernels.films.rough_surfaces import film_at
 from dolfinx_mbd.kernels.small_vectors import Array
+from dolfinx_mbd.kernels.vector_operations import subtract_multiple
 
 _RING = 1e-6  # relative leak of a ring of ruptured nodes, whose content is not determined otherwise
 _ROUND_OFF = 1e-13
@@ -180,32 +181,40 @@ def _assemble(
 @inner_kernel
 def _factorize(size: Integers, band: Array) -> None:
     """Factorize the matrix in place, with L below the diagonal."""
-    count, width = size[UNKNOWNS], size[BANDWIDTH]
+    count, width, columns = size[UNKNOWNS], size[BANDWIDTH], band.shape[1]
+    flat = band.reshape(band.size)
     for r in range(count):
-        row = band[r]
-        inverse = 1.0 / row[width]
+        inverse, source = 1.0 / band[r, width], r * columns + width
         for k in range(1, min(width, count - 1 - r) + 1):
-            target = band[r + k]
-            factor = target[width - k] * inverse
+            factor, target = band[r + k, width - k] * inverse, (r + k) * columns + width - k
             if factor != 0.0:
-                target[width - k] = factor
-                for d in range(1, width + 1):
-                    target[width - k + d] -= factor * row[width + d]
+                band[r + k, width - k] = factor
+                subtract_multiple(flat, target + 1, factor, source + 1, width)
 
 
 @inner_kernel
 def _substitute(size: Integers, band: Array, x: Array) -> None:
-    """Solve for a right-hand side x (unknowns,) in place."""
+    """Solve for a right-hand side x (unknowns,) in place; four terms at once."""
     count, width = size[UNKNOWNS], size[BANDWIDTH]
     for r in range(count):
-        row, total = band[r], x[r]
-        for a in range(max(0, r - width), r):
-            total -= row[width + a - r] * x[a]
+        row, total, k = band[r], x[r], min(width, r)
+        while k >= 4:  # the term with the neighbour r − 1 is the last one
+            pair = row[width - k] * x[r - k] + row[width - k + 1] * x[r - k + 1]
+            k -= 4
+            total -= pair + (row[width - k - 2] * x[r - k - 2] + row[width - k - 1] * x[r - k - 1])
+        while k > 0:
+            total -= row[width - k] * x[r - k]
+            k -= 1
         x[r] = total
     for r in range(count - 1, -1, -1):
-        row, total = band[r], x[r]
-        for a in range(r + 1, min(r + width + 1, count)):
-            total -= row[width + a - r] * x[a]
+        row, total, k = band[r], x[r], min(width, count - 1 - r)
+        while k >= 4:
+            pair = row[width + k] * x[r + k] + row[width + k - 1] * x[r + k - 1]
+            k -= 4
+            total -= pair + (row[width + k + 2] * x[r + k + 2] + row[width + k + 1] * x[r + k + 1])
+        while k > 0:
+            total -= row[width + k] * x[r + k]
+            k -= 1
         x[r] = total / row[width]
 
 

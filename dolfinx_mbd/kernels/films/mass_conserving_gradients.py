@@ -28,29 +28,30 @@ from dolfinx_mbd.kernels.films.reynolds_gradients import (
 )
 from dolfinx_mbd.kernels.films.rough_surfaces import Film, film_at
 from dolfinx_mbd.kernels.small_vectors import Array
+from dolfinx_mbd.kernels.vector_operations import subtract_multiple
 
 
 @inner_kernel
 def _substitute_transposed(size: Integers, band: Array, X: Array) -> None:
-    """Solve with the transposed matrix for the right-hand sides X (unknowns, k) in place."""
-    count, width = size[UNKNOWNS], size[BANDWIDTH]
+    """Solve with the transposed matrix for the right-hand sides X (unknowns, k) in place.
+
+    k is a multiple of `LANES`.
+    """
+    count, width, columns = size[UNKNOWNS], size[BANDWIDTH], X.shape[1]
+    flat = X.reshape(X.size)
     for r in range(count):
-        row, source = band[r], X[r]
-        inverse = 1.0 / row[width]
-        for c in range(X.shape[1]):
-            source[c] *= inverse
+        inverse = 1.0 / band[r, width]
+        for c in range(columns):
+            X[r, c] *= inverse
         for k in range(1, min(width, count - 1 - r) + 1):
-            factor, target = row[width + k], X[r + k]
+            factor = band[r, width + k]
             if factor != 0.0:
-                for c in range(X.shape[1]):
-                    target[c] -= factor * source[c]
+                subtract_multiple(flat, (r + k) * columns, factor, r * columns, columns)
     for r in range(count - 1, -1, -1):
-        row, source = band[r], X[r]
         for k in range(1, min(width, r) + 1):
-            factor, target = row[width - k], X[r - k]
+            factor = band[r, width - k]
             if factor != 0.0:
-                for c in range(X.shape[1]):
-                    target[c] -= factor * source[c]
+                subtract_multiple(flat, (r - k) * columns, factor, r * columns, columns)
 
 
 @inner_kernel
@@ -107,14 +108,13 @@ def mass_conserving_gradients(
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
     mu = values[VISCOSITY]
     by_gap, by_rate, by_speed = np.zeros(C.shape), np.zeros(C.shape), np.zeros(K)
-    X = np.empty((size[UNKNOWNS], K))
-    gather_nodes(number, C, part, X)
+    X = gather_nodes(number, C, part, size[UNKNOWNS])
     for i in range(n):  # C is by ρ where the film is ruptured, and the unknown is −(1 − ρ) H
         for j in range(columns):
             if number[i, j] >= 0 and not free[i, j]:
                 X[number[i, j]] /= face[i, j]
     _substitute_transposed(size, band, X)
-    lam = scatter_nodes(number, X)
+    lam = scatter_nodes(number, X, K)
     entrained, squeeze = 6.0 * mu * values[RADIUS] * dz, 12.0 * mu * dx * dz
     sign = 1.0 if speed >= 0.0 else -1.0
     for i in range(n):

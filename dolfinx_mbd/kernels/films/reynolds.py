@@ -396,7 +396,7 @@ def reynolds_solve(
     apply_links(
         flow, links, ends, 2.0 * math.pi * values[RADIUS] / n * (columns - 1) / values[LENGTH]
     )
-    x, inverse = np.empty(h.size + PADDING), np.empty(h.size)
+    x, inverse = np.empty(h.size + 2 * columns + PADDING), np.empty(h.size)
     for iteration in range(1, 101):
         enumerate_nodes(free, number, size)
         rows = band_rows(size, band)

@@ -18,6 +18,7 @@ from dolfinx_mbd.kernels.films.band import (
     scatter_nodes,
     substitute_columns,
 )
+from dolfinx_mbd.kernels.films.bore_patterns import add_pattern_row, pattern_rows
 from dolfinx_mbd.kernels.films.fields import (
     ALONG,
     AROUND,
@@ -129,6 +130,52 @@ def is_resting(q: Array, flow: Array) -> bool:
     return True
 
 
+@inner_kernel
+def _add_row_gradients(
+    h: Array,
+    rate: Array,
+    speed: float,
+    values: Array,
+    number: Integers,
+    q: Array,
+    flow: Array,
+    lam: Array,
+    i: int,
+    by_gap: Array,
+    by_rate: Array,
+    by_speed: Array,
+) -> None:
+    """Write ∂f_k/∂h and ∂f_k/∂ḣ at the nodes of a row (m+1, k), and add its part of ∂f_k/∂Ω.
+
+    The results at nodes where all λ around are zero are not written.
+    """
+    n, columns, K = lam.shape
+    dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
+    mu = values[VISCOSITY]
+    entrainment, squeeze = 3.0 * mu * values[RADIUS] * dz, 12.0 * mu * dx * dz
+    i1, i0 = next_index(i, n), previous_index(i, n)
+    for j in range(columns):
+        right, left = min(j + 1, columns - 1), max(j - 1, 0)
+        free = max(number[i, left], number[i, j], number[i, right])
+        if max(free, number[i1, j], number[i0, j]) < 0:
+            continue  # λ is zero here and at all neighbours
+        film = film_at(h[i, j], values)
+        a, b, c, d, e = node_weights(film, q, flow, i, j, entrainment * speed, dx / dz)
+        a += squeeze * film.content_second * rate[i, j]
+        # entries in place of views of rows, whose references numba counts
+        for k in range(K):
+            total = a * lam[i, j, k] + b * lam[i1, j, k] + c * lam[i0, j, k]
+            by_gap[j, k] = -(total + d * lam[i, right, k] + e * lam[i, left, k])
+        if number[i, j] < 0:
+            continue
+        source_by_speed = entrainment * (flow[ENTRAINED, i1, j] - flow[ENTRAINED, i0, j])
+        content = squeeze * film.content_slope
+        for k in range(K):
+            by_rate[j, k] = -content * lam[i, j, k]
+        for k in range(K):
+            by_speed[k] -= source_by_speed * lam[i, j, k]
+
+
 @kernel
 def reynolds_gradients(
     h: Array,
@@ -153,37 +200,62 @@ def reynolds_gradients(
     """
     n, columns, K = C.shape
     part = 0.5 if is_resting(q, flow) else 1.0
-    dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
-    mu = values[VISCOSITY]
     by_gap, by_rate, by_speed = np.zeros(C.shape), np.zeros(C.shape), np.zeros(K)
-    X = np.empty((size[UNKNOWNS], K))
-    gather_nodes(number, C, part, X)
+    X = gather_nodes(number, C, part, size[UNKNOWNS])
     substitute_columns(size, band, X)
-    lam = scatter_nodes(number, X)
-    entrainment, squeeze = 3.0 * mu * values[RADIUS] * dz, 12.0 * mu * dx * dz
+    lam = scatter_nodes(number, X, K)
     for i in range(n):
-        i1, i0 = next_index(i, n), previous_index(i, n)
-        for j in range(columns):
-            right, left = min(j + 1, columns - 1), max(j - 1, 0)
-            free = max(number[i, left], number[i, j], number[i, right])
-            if max(free, number[i1, j], number[i0, j]) < 0:
-                continue  # λ is zero here and at all neighbours
-            film = film_at(h[i, j], values)
-            a, b, c, d, e = node_weights(film, q, flow, i, j, entrainment * speed, dx / dz)
-            a += squeeze * film.content_second * rate[i, j]
-            one, after, before = lam[i, j], lam[i1, j], lam[i0, j]
-            gap, behind, ahead = by_gap[i, j], lam[i, left], lam[i, right]
-            for k in range(K):
-                total = a * one[k] + b * after[k] + c * before[k] + d * ahead[k] + e * behind[k]
-                gap[k] = -total
-            if number[i, j] < 0:
-                continue
-            rates, growth = by_rate[i, j], flow[ENTRAINED, i1, j] - flow[ENTRAINED, i0, j]
-            source_by_speed = entrainment * growth
-            content = squeeze * film.content_slope
-            for k in range(K):
-                rates[k] = -content * one[k]
-            for k in range(K):
-                by_speed[k] -= source_by_speed * one[k]
-    add_link_gradients(h, values, lam, q, flow, links, ends, dx / dz, by_gap)
+        _add_row_gradients(
+            h, rate, speed, values, number, q, flow, lam, i, by_gap[i], by_rate[i], by_speed
+        )
+    ratio = 2.0 * math.pi * values[RADIUS] / n / (values[LENGTH] / (columns - 1))
+    add_link_gradients(h, values, lam, q, flow, links, ends, ratio, by_gap)
     return by_gap, by_rate, by_speed
+
+
+@kernel
+def reynolds_pattern_gradients(
+    h: Array,
+    rate: Array,
+    speed: float,
+    values: Array,
+    number: Integers,
+    size: Integers,
+    q: Array,
+    flow: Array,
+    band: Array,
+    links: Integers,
+    ends: Array,
+    C: Array,
+    direct: Array,
+    around: Array,
+    along: Array,
+) -> tuple[Array, Array, Array]:
+    """Return the derivatives (k, A L), (k, A L) and (k,) of f_k by patterns of the gap.
+
+    They are those of `reynolds_gradients` by the coefficients of the patterns of
+    `pattern_gradients` in the gap and in its rate, and by the speed. `direct` (n, m+1, ·) is added
+    to ∂f_k/∂h of the first functionals; it may be empty.
+    """
+    n, columns, K = C.shape
+    A, L = around.shape[1], along.shape[1]
+    part = 0.5 if is_resting(q, flow) else 1.0
+    X, by_speed = gather_nodes(number, C, part, size[UNKNOWNS]), np.zeros(K)
+    substitute_columns(size, band, X)
+    lam, by_links = scatter_nodes(number, X, K), np.zeros(C.shape if len(links) else (0, 0, 0))
+    ratio = 2.0 * math.pi * values[RADIUS] / n / (values[LENGTH] / (columns - 1))
+    add_link_gradients(h, values, lam, q, flow, links, ends, ratio, by_links)
+    by_gap, by_rate = np.empty((columns, K)), np.empty((columns, K))
+    gap, rates, sums = np.zeros((A, L, K)), np.zeros((A, L, K)), np.empty((L, K))
+    for i in range(n):
+        by_gap[:], by_rate[:] = 0.0, 0.0
+        _add_row_gradients(
+            h, rate, speed, values, number, q, flow, lam, i, by_gap, by_rate, by_speed
+        )
+        if len(direct):
+            by_gap[:, : direct.shape[2]] += direct[i]
+        if len(links):
+            by_gap += by_links[i]
+        add_pattern_row(by_gap, around[i], along, sums, gap)
+        add_pattern_row(by_rate, around[i], along, sums, rates)
+    return pattern_rows(gap), pattern_rows(rates), by_speed

@@ -14,7 +14,6 @@ surface has the moment −∫ p ∂w/∂θ dA. This part is subtracted from the 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,10 +22,12 @@ from numpy.typing import ArrayLike
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import Bore
 from dolfinx_mbd.checks import array, instance, reject
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.kernels.films.bore_patterns import NEW, UNUSABLE, elastic_gap, elastic_slopes
 from dolfinx_mbd.kernels.films.fields import DRAG, SPIN
 from dolfinx_mbd.kernels.films.frames import film_wrenches
+from dolfinx_mbd.mechanism.bearings.film_bearing import FARTHEST
 from dolfinx_mbd.mechanism.bearings.finite_bearing import FiniteBearing
 from dolfinx_mbd.mechanism.contact.elastic_bores import elastic_tangents
 from dolfinx_mbd.mechanism.force_elements import FramePair
@@ -148,35 +149,16 @@ class ElasticBearing(FiniteBearing):
     def _elastic_loads(self, motion: Array, s: Array) -> Array:
         """Return film loads and forces on s, (5 + m,); NaN if they cannot be computed."""
         g = np.empty(5 + len(self._surface))
-        if not (self._is_usable(motion) and math.isfinite(s.sum())):
+        if not self._solve_elastic(motion, s):
             g[:] = np.nan
             return g
-        self._solve_elastic(motion, s)
-        grid = self.grid
-        grid.write_loads(g[:5], contact=True)
-        g[5:] = grid.pattern_forces(self._around, self._along)
-        g[DRAG] -= 0.5 * (g[5:] @ self._slope @ s[0])
+        self.grid.write_elastic_loads(g, s, self._around, self._along, self._slope)
         return g
 
     def _slopes_of_loads(self, g: Array, s: Array) -> Array:
-        """Return the derivatives of `_elastic_loads` at its last arguments, (5 + m, 9 + 2m).
-
-        A motion of the journal changes the gap like the first harmonics, with the opposite sign,
-        and the force of a pressure on the journal is that on the first harmonics.
-        """
-        m, cosine, half = len(self._surface), self._along.shape[1], self._half
-        dg = np.empty((5 + m, 9 + 2 * m))
-        gap, rate, speed = self.grid.pattern_derivatives(self._weights, self._around, self._along)
-        first, scale = [cosine, 2 * cosine, cosine + 1, 2 * cosine + 1], -np.ones(4)
-        scale[2:] = -half
-        for rows, part in ((dg[5:], slice(0, m)), (dg[DRAG:5], slice(m, m + 1))):
-            rows[:, :4], rows[:, 9 : 9 + m] = gap[part][:, first] * scale, gap[part]
-            rows[:, 4:8], rows[:, 9 + m :] = rate[part][:, first] * scale, rate[part]
-            rows[:, SPIN] = speed[part]
-        for row, pattern, factor in zip(dg[:DRAG], first, scale, strict=True):
-            np.multiply(factor, dg[5 + pattern], out=row)
-        dg[DRAG] -= 0.5 * (self._slope @ s[0]) @ dg[5:]
-        dg[DRAG, 9 : 9 + m] -= 0.5 * g[5:] @ self._slope
+        """Return the derivatives of `_elastic_loads` at its last arguments, (5 + m, 9 + 2m)."""
+        parts = self.grid.pattern_derivatives(self._weights, self._around, self._along)
+        dg: Array = elastic_slopes(*parts, g, s, self._slope, self._along.shape[1], self._half)
         return dg
 
     def pressure(self, motion: ArrayLike, surface: ArrayLike | None = None) -> Array:
@@ -188,10 +170,15 @@ class ElasticBearing(FiniteBearing):
 
         Raises:
             InputError: An argument has a wrong shape.
+            SolverError: An argument is not finite, or the journal is far outside the bore.
         """
         shape = 2, len(self._surface)
         s = np.zeros(shape) if surface is None else array("surface", surface, shape)
-        self._solve_elastic(array("motion", motion, (10,)), s)
+        if not self._solve_elastic(array("motion", motion, (10,)), s):
+            raise SolverError(
+                f"bearing {self.name!r}: the pressure cannot be computed; check that motion and "
+                "surface are finite and that the journal is in the bore"
+            )
         return np.asarray(self.grid.pressures.sum(axis=0))
 
     def film_fraction(self, motion: ArrayLike, surface: ArrayLike | None = None) -> Array:
@@ -203,6 +190,7 @@ class ElasticBearing(FiniteBearing):
 
         Raises:
             InputError: An argument has a wrong shape.
+            SolverError: An argument is not finite, or the journal is far outside the bore.
         """
         self.pressure(motion, surface)
         return self.grid.fraction.copy()
@@ -210,14 +198,21 @@ class ElasticBearing(FiniteBearing):
     def _forget(self) -> None:
         self._point[:] = np.nan
 
-    def _solve_elastic(self, motion: Array, s: Array) -> None:
-        """Solve for the pressure, unless the arguments have not changed."""
-        point = np.concatenate([motion, s.ravel()])
-        if not (point == self._point).all():
+    def _solve_elastic(self, motion: Array, s: Array) -> bool:
+        """Solve for the pressure, unless the arguments have not changed.
+
+        Return False if the loads cannot be computed, as `_is_usable` and for s that are not finite.
+        """
+        h, rate = np.empty((2, *self.grid.areas.shape))
+        state = elastic_gap(
+            motion, s, self._point, FARTHEST * self.clearance, self.grid.values, self.grid.z,
+            self._around, self._along, h, rate,
+        )  # fmt: skip
+        if state == NEW:
             self._point[:] = np.nan
-            h, rate = self.grid.pattern_gap(motion, self._around, self._along, s)
             self.grid.update(h, rate, float(motion[SPIN]))
-            self._point[:] = point
+            self._point[:10], self._point[10:] = motion, s.ravel()
+        return bool(state != UNUSABLE)
 
     def wrenches(self, pair: FramePair, surface: Array | None = None) -> Array:
         """Return forces and moments on both frames, then the forces on s, (12 + m,)."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.kernels.films.band import BANDWIDTH, UNKNOWNS
+from dolfinx_mbd.kernels.films.bore_patterns import pattern_gradients
 from dolfinx_mbd.kernels.films.fields import (
     ALONG,
     AROUND,
@@ -21,6 +22,7 @@ from dolfinx_mbd.kernels.films.fields import (
 )
 from dolfinx_mbd.kernels.films.mass_conserving import mass_conserving_solve, number_nodes
 from dolfinx_mbd.kernels.films.mass_conserving_gradients import mass_conserving_gradients
+from dolfinx_mbd.kernels.vector_operations import LANES
 from dolfinx_mbd.mechanism.bearings.reynolds_grid import ReynoldsGrid
 from dolfinx_mbd.mechanism.bearings.supply import OilSupply
 
@@ -47,7 +49,7 @@ class MassConservingGrid(ReynoldsGrid):
     ) -> None:
         super().__init__(values, shape, supply)
         number_nodes(self._fixed, self._number, self._size)
-        self._band = np.zeros((self._size[UNKNOWNS], 2 * self._size[BANDWIDTH] + 1))
+        self._band = np.zeros((self._size[UNKNOWNS], 2 * self._size[BANDWIDTH] + 1 + LANES))
         self._face, self._squeeze = np.ones_like(self._q), np.zeros_like(self._q)
         self._hold, self._old, self._dt = np.zeros_like(self._q), -np.ones_like(self._q), 0.0
         self._carry = np.ones_like(self._q)
@@ -98,6 +100,13 @@ class MassConservingGrid(ReynoldsGrid):
             self._band, *self._links, C,
         )  # fmt: skip
         return gradients
+
+    def _pattern_gradients(
+        self, C: Array, around: Array, along: Array, *, contact: bool
+    ) -> tuple[Array, Array, Array]:
+        by_gap, by_rate, by_speed = self._pressure_gradients(C, contact=contact)
+        gap, rate = (pattern_gradients(by, around, along) for by in (by_gap, by_rate))
+        return gap, rate, by_speed
 
     def _functionals(self, C: Array) -> Array:
         """Return the derivatives of functionals, and of the drag as the last one.

@@ -26,7 +26,7 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import SolverError
-from dolfinx_mbd.kernels.films import grid_loads, reynolds
+from dolfinx_mbd.kernels.films import bore_patterns, grid_loads, reynolds
 from dolfinx_mbd.kernels.films.band import PADDING
 from dolfinx_mbd.kernels.films.fields import (
     ALONG,
@@ -42,7 +42,10 @@ from dolfinx_mbd.kernels.films.fields import (
     SOURCE,
     VISCOSITY,
 )
-from dolfinx_mbd.kernels.films.reynolds_gradients import reynolds_gradients
+from dolfinx_mbd.kernels.films.reynolds_gradients import (
+    reynolds_gradients,
+    reynolds_pattern_gradients,
+)
 from dolfinx_mbd.mechanism.bearings.supply import OilSupply
 from dolfinx_mbd.mechanism.bearings.supply_links import supply_links
 
@@ -148,12 +151,12 @@ class ReynoldsGrid:
             s: Coefficients of the patterns and their rates, (2, A L), m and m/s.
         """
         h, rate = np.empty((2, *self._still.shape))
-        grid_loads.pattern_gap(motion, self.values[CLEARANCE], self.z, around, along, s, h, rate)
+        bore_patterns.pattern_gap(motion, self.values[CLEARANCE], self.z, around, along, s, h, rate)
         return h, rate
 
     def pattern_forces(self, around: Array, along: Array) -> Array:
         """Return the forces (A L,) of the last pressures on coefficients of patterns, N."""
-        forces: Array = grid_loads.pattern_forces(self.pressures, self._nodes, around, along)
+        forces: Array = bore_patterns.pattern_forces(self.pressures, self._nodes, around, along)
         return forces
 
     def solve(self, h: Array, rate: Array, speed: float) -> Array:
@@ -206,6 +209,15 @@ class ReynoldsGrid:
         grid_loads.grid_loads(
             self._speed, self.values, self._nodes, self.pressures, self._slopes, self._flow,
             self.fraction, contact, g,
+        )  # fmt: skip
+
+    def write_elastic_loads(
+        self, g: Array, s: Array, around: Array, along: Array, slope: Array
+    ) -> None:
+        """Write film loads and forces on s to g, see `elastic_loads` in `bore_patterns`."""
+        bore_patterns.elastic_loads(
+            s, slope, self._speed, self.values, self._nodes, self.pressures, self._slopes,
+            self._flow, self.fraction, around, along, g,
         )  # fmt: skip
 
     def state(self, g: Array) -> Array:
@@ -280,16 +292,30 @@ class ReynoldsGrid:
             (k+1, A L), and by the speed (k+1,).
         """
         k = C.shape[2]
-        by_gap, by_rate, by_speed = self._pressure_gradients(C, contact=contact)
+        parts = self._pattern_gradients(C, around, along, contact=contact)
         drag, turn = self._drag_gradients(contact)
-        gap, rate = np.zeros((2, k + 1, around.shape[1] * along.shape[1]))
-        speed = np.zeros(k + 1)
-        for target, by in ((gap, by_gap), (rate, by_rate)):
-            target[: by.shape[2]] = grid_loads.pattern_gradients(by, around, along)
-        speed[: len(by_speed)] = by_speed
+        if len(parts[2]) > k:  # the drag depends on the pressure
+            gap, rate, speed = parts
+        else:
+            gap, rate = np.zeros((2, k + 1, around.shape[1] * along.shape[1]))
+            speed = np.zeros(k + 1)
+            for target, part in zip((gap, rate, speed), parts, strict=True):
+                target[:k] = part
         gap[k] += (around.T @ drag @ along).ravel()
         speed[k] += turn
         return gap, rate, speed
+
+    def _pattern_gradients(
+        self, C: Array, around: Array, along: Array, *, contact: bool
+    ) -> tuple[Array, Array, Array]:
+        """Return the results of `_pressure_gradients` by patterns, (k, A L), (k, A L) and (k,)."""
+        solid = self._slopes[ASPERITIES]
+        direct = C * solid[:, :, None] if contact and solid.any() else np.zeros((0, 0, 0))
+        gradients: tuple[Array, Array, Array] = reynolds_pattern_gradients(
+            self._h, self._rate, self._speed, self.values, self._number, self._size, self._q,
+            self._flow, self._band, *self._links, self._functionals(C), direct, around, along,
+        )  # fmt: skip
+        return gradients
 
     def _gradients(self, C: Array) -> tuple[Array, Array, Array]:
         """Return the derivatives of functionals with the derivatives C (n, m+1, k) by q."""

@@ -1,0 +1,114 @@
+"""Operations on four neighbouring entries of an array at once, for kernels.
+
+LLVM vectorizes loops only if they are longer than those over the rows of a band. These operations
+are vector instructions in loops of any length. Groups of entries are given by the index of their
+first entry in a flat array.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dolfinx_mbd.kernels import array_versions
+from dolfinx_mbd.kernels.compilation import COMPILED, inner_kernel, without_numba
+from dolfinx_mbd.kernels.small_vectors import Array
+
+if COMPILED:
+    from llvmlite import ir  # type: ignore[import-untyped]
+    from numba import types
+    from numba.extending import intrinsic
+else:
+
+    def intrinsic(function: Any) -> Any:
+        """Return the function, which is not called without numba."""
+        return function
+
+
+LANES = 4  #: Number of entries of a group
+
+
+def _pointer(builder: Any, data: Any, index: Any) -> Any:
+    """Return a pointer to the group that begins at an index."""
+    return builder.bitcast(
+        builder.gep(data, [index]), ir.VectorType(ir.DoubleType(), LANES).as_pointer()
+    )
+
+
+def _product(builder: Any, data: Any, index: Any, f: Any) -> Any:
+    """Return f times the group that begins at an index."""
+    factors = ir.Constant(ir.VectorType(ir.DoubleType(), LANES), ir.Undefined)
+    for k in range(LANES):
+        factors = builder.insert_element(factors, f, ir.Constant(ir.IntType(32), k))
+    return builder.fmul(factors, builder.load(_pointer(builder, data, index), align=8))
+
+
+def _subtract(builder: Any, data: Any, index: Any, change: Any) -> None:
+    """Subtract a vector from the group that begins at an index."""
+    pointer = _pointer(builder, data, index)
+    builder.store(builder.fsub(builder.load(pointer, align=8), change), pointer, align=8)
+
+
+def _build_multiple(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    x, target, f, source = arguments
+    data = context.make_array(signature.args[0])(context, builder, x).data
+    _subtract(builder, data, target, _product(builder, data, source, f))
+    return context.get_dummy_value()
+
+
+def _build_multiples(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    x, target, *factors, source, step = arguments
+    data, parts = context.make_array(signature.args[0])(context, builder, x).data, []
+    for f in factors:
+        parts.append(_product(builder, data, source, f))
+        source = builder.add(source, step)
+    pairs = builder.fadd(parts[0], parts[1]), builder.fadd(parts[2], parts[3])
+    _subtract(builder, data, target, builder.fadd(*pairs))
+    return context.get_dummy_value()
+
+
+@intrinsic
+def _subtract_group(context: Any, x: Any, target: Any, f: Any, source: Any) -> Any:
+    """Subtract f times the group at `source` from that at `target`."""
+    arguments = x, types.intp, types.float64, types.intp
+    return types.void(*arguments), _build_multiple
+
+
+@intrinsic
+def _subtract_groups(
+    context: Any, x: Any, target: Any, f1: Any, f2: Any, f3: Any, f4: Any, source: Any, step: Any
+) -> Any:
+    """Subtract multiples of four groups from that at `target`."""
+    arguments = x, types.intp, *(types.float64,) * 4, types.intp, types.intp
+    return types.void(*arguments), _build_multiples
+
+
+@without_numba(array_versions.subtract_multiple)
+@inner_kernel
+def subtract_multiple(x: Array, target: int, f: float, source: int, count: int) -> None:
+    """Subtract f times `count` entries from `source` on from those from `target` on.
+
+    The entries up to the next multiple of `LANES` are also subtracted; they must be zero.
+    """
+    for k in range(0, count, LANES):
+        _subtract_group(x, target + k, f, source + k)
+
+
+@without_numba(array_versions.subtract_multiples)
+@inner_kernel
+def subtract_multiples(
+    x: Array,
+    target: int,
+    f1: float,
+    f2: float,
+    f3: float,
+    f4: float,
+    source: int,
+    step: int,
+    count: int,
+) -> None:
+    """Subtract multiples of four parts of a flat array, of `count` entries each, as above.
+
+    The parts begin at `source`, `source + step`, `source + 2 step` and `source + 3 step`.
+    """
+    for k in range(0, count, LANES):
+        _subtract_groups(x, target + k, f1, f2, f3, f4, source + k, step)
