@@ -58,6 +58,9 @@ GROUPS = {
 """Headings of large pages, with the modules of their names. The longest fitting module counts;
 the heading with an empty one takes the rest."""
 
+SHARED = {"Eigenvalues", "History", "HtmlPage", "Poles", "Sensors", "_Curve", "_Isotropic"}
+"""Bases without an entry of their own; the entries of their subclasses contain their members."""
+
 
 def page(part: str, title: str) -> str:
     """Return the page of a package, without names that an earlier page documents."""
@@ -100,6 +103,8 @@ def entry(name: str, value: Any) -> list[str]:
     """Return the lines that document a class or a function; other values have none."""
     if inspect.isclass(value):
         members = [] if issubclass(value, tuple) else ["   :members:"]
+        if any(base.__name__ in SHARED for base in value.__mro__):
+            members.append("   :inherited-members:")
         return [f".. autoclass:: {name}", *members, ""]
     return [f".. autofunction:: {name}", ""] if callable(value) else []
 
