@@ -104,3 +104,29 @@ def test_extras(command: str, extras: str, tmp_path: Path) -> None:
     assert run(*clean, "bash", launcher, *command.split()).stdout == extras
     assert run(*clean, "FENICSX_EXTRAS=dev", "bash", launcher, *command.split()).stdout == "dev"
     assert run(*clean, "FENICSX_EXTRAS=", "bash", launcher, *command.split()).stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ([], "|"),
+        (["PYTHONDONTWRITEBYTECODE=1"], "|/venv/bytecode"),
+        (["PYTHONDONTWRITEBYTECODE=1", "PYTHONPYCACHEPREFIX=/own"], "|/own"),
+    ],
+)
+def test_bytecode_is_kept(settings: list[str], expected: str, tmp_path: Path) -> None:
+    """Without bytecode each start takes a second longer; it is kept outside the project."""
+    launcher = tmp_path / "launcher"
+    head = LAUNCHER.read_text().partition("# ---- 1. DOLFINx on this machine")[0]
+    show = 'printf "%s|%s" "${PYTHONDONTWRITEBYTECODE:-}" "${PYTHONPYCACHEPREFIX:-}"'
+    launcher.write_text(f"{head}quick_imports /venv\n{show}\n")
+    clean = [
+        "env",
+        "-u",
+        "FENICSX_USE",
+        "-u",
+        "PYTHONDONTWRITEBYTECODE",
+        "-u",
+        "PYTHONPYCACHEPREFIX",
+    ]
+    assert run(*clean, "HOME=/somewhere", *settings, "bash", launcher, "true").stdout == expected
