@@ -67,7 +67,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
 
 
 def _set_options_of_forms(config: pytest.Config) -> None:
-    """Compile forms for few cells: with -O1, which takes half as long as -O2 and gives the same bits.
+    """Compile forms with -O1, which takes half as long as -O2; tests have few cells.
 
     A process waits four minutes, not ten seconds, for a form that another one compiles.
     """
