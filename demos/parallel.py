@@ -1,4 +1,4 @@
-"""What runs in parallel: a distributed reduction, identical simulations, and runs shared out.
+"""What runs in parallel: a distributed reduction, identical runs, and a different run on each rank.
 
 You run this script under `mpirun -n 2 python3 -m mpi4py demos/parallel.py`, or on any other number
 of ranks. Files go to `results/parallel`.
