@@ -109,8 +109,8 @@ with tutorials.figure(results / "jump.png", title="Whirl of a rotor on a stiffen
 # ## Checks
 #
 # With the mass $m$, the offset $e$, the stiffnesses $k$, $k_3$ and the damping $c$, the radius $r$
-# of the whirl satisfies $((k + k_3r^2 - m\Omega^2)^2 + (c\Omega)^2)\,r^2 = (me\Omega^2)^2$. In a run,
-# the jump comes somewhat after the fold, because the speed changes meanwhile.
+# of the whirl satisfies $((k + k_3r^2 - m\Omega^2)^2 + (c\Omega)^2)\,r^2 = (me\Omega^2)^2$. In a
+# run, the jump comes somewhat after the fold, because the speed changes meanwhile.
 
 # +
 speed = curve.parameter
