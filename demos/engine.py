@@ -79,7 +79,7 @@ rigid_run = mbd.simulate(rigid_engine, t_end=0.04, dt=1e-5, stride=10).projected
 # beam bends at half length by $w = 5\,\rho A a_m l^4/(384\,EI)$, where $a_m$ is the acceleration of
 # the middle. The rings are stiff: a beam as long as the shank bends less than the rod, and one as
 # long as the rod bends more. The upper bound includes the shear, $\rho A a_m l^2/(8GA_{web})$, and
-# the factor $1/(1-(2f/f_1)^2)$ of order 2 with the speed $f$ and the bending frequency $f_1$ in Hz.
+# the dynamic factor $1/(1-(2f/f_1)^2)$ of order 2, for the speed $f$ and the first mode $f_1$, Hz.
 
 # +
 rods = {f"rod {k}": run.body(f"rod {k}") for k in (1, 2, 3)}
