@@ -122,8 +122,8 @@ with tutorials.figure(results / "difference.png") as axes:
 # -
 
 # For a bar that is twenty times as long as high, the first frequencies of beam and solid agree to
-# half a percent. If it is only five times as long, they do not agree, and the theory of small shear
-# is not accurate either.
+# half a percent. If it is only five times as long, they do not agree, and the formula for the
+# effect of shear is not accurate either.
 #
 # ## Checks
 

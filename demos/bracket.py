@@ -9,7 +9,7 @@ and under mpirun.
 #
 # The coupler of this four-bar linkage is your own part: a steel bracket with two bores and an ear.
 # A strut acts on the ear, and a motor with a PI controller turns the crank. Three strain gauges on
-# the bracket show its loads. Everything before the checks takes 25 statements, with the imports.
+# the bracket show its loads.
 
 # +
 import numpy as np
@@ -24,9 +24,10 @@ results, speed = tutorials.results_folder("bracket"), 20.0  # rad/s
 
 # ## The part and its gauges
 #
-# `write_bracket` replaces your mesh generator. The bores are the groups `left` and `right` of the
-# mesh, and the strut acts at the named point `hook`. A gauge has a position on the surface, the
-# direction of its first grid and the length of its grids. The gauge `web` is a 45° rosette.
+# `write_bracket` takes the place of your mesh generator. The bores are the groups `left` and
+# `right` of the mesh, and the strut acts at the named point `hook`. A gauge has a position on the
+# surface, the direction of its first grid and the length of its grids. The gauge `web` is a 45°
+# rosette.
 
 # +
 tutorials.write_bracket(results / "bracket.msh")
@@ -48,8 +49,8 @@ part = mbd.gauges(part, gauges)
 
 # ## The linkage
 #
-# `place` puts a frame of a body at a point, or at a frame of another body. You need no
-# trigonometry. A cylindrical and a spherical joint avoid the redundant constraints of four hinges.
+# `place` puts a frame of a body at a point, or at a frame of another body. A cylindrical and a
+# spherical joint avoid the redundant constraints of four hinges.
 
 # +
 points = {"main": (0.0, 0.0, 0.0), "low": (0.2, -0.12, 0.0), "up": (0.1, 0.3, 0.0)}

@@ -43,8 +43,8 @@ report(f"stiffness {law.stiffness:.3g} N/m, restitution at 0.1 m/s {law.restitut
 
 # ## The mechanism
 #
-# The ideal and the real mechanism differ in one argument. The first frame of the joint is the bore
-# in the rod, the second is the pin in the piston.
+# The models with and without clearance differ in one argument. The first frame of the joint is the
+# bore in the rod, the second is the pin in the piston.
 
 # +
 along_x = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])  # columns are axes

@@ -7,8 +7,8 @@ observer from its linearization. Files go to `results/controlled_arm`. Runs on o
 
 # # A flexible arm with a motor and a controller
 #
-# A motor turns a thin arm. A controller that knows only the angle of the motor leaves the tip
-# swinging. A second one also measures the bending of the arm.
+# A motor turns a thin arm to a target angle. With a PID controller, which measures only the angle
+# of the motor, the tip continues to swing. A state feedback also measures the bending of the arm.
 
 # +
 from __future__ import annotations
@@ -93,8 +93,8 @@ class PID:
 
 # ## State feedback
 #
-# Take the rotation and the two lowest modes of the linearization as a small model. The gain
-# minimizes the errors of angle and bending and the torque. A Kalman filter estimates the state.
+# The rotation and the two lowest modes of the linearization form a small model. The gain minimizes
+# weighted squares of angle, bending and torque. A Kalman filter estimates the state.
 
 # +
 A, B, C, D = linear.matrices

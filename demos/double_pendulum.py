@@ -8,8 +8,8 @@ under `mpirun -n 2`.
 # # A double pendulum with a flexible arm
 #
 # The motion of a double pendulum is chaotic: small differences in the initial state can grow
-# exponentially.
-# Long before this effect is visible, a flexible arm moves differently from a rigid one.
+# exponentially. Long before this effect is visible, a flexible arm moves differently from a rigid
+# one.
 
 # +
 from __future__ import annotations
@@ -25,11 +25,10 @@ results = tutorials.results_folder("double_pendulum")
 
 # ## The flexible arm
 #
-# A bar of acrylic glass, 500 × 4 × 20 mm, bends in the direction of its thickness of 4 mm.
-# You reduce it once.
-# The same bar of a stiffer material needs no new reduction: its stiffness matrix is
-# proportional to Young's modulus. (Its geometric stiffening per unit of force does not depend on
-# the modulus.)
+# A bar of acrylic glass, 500 × 4 × 20 mm, bends in the direction of its thickness of 4 mm. You
+# reduce it once. The same bar of a stiffer material needs no new reduction: its stiffness matrix
+# is proportional to Young's modulus. (Its geometric stiffening per unit of force does not depend
+# on the modulus.)
 
 # +
 length = 0.500
@@ -78,9 +77,9 @@ runs = {name: mbd.simulate(pendulum(arm), t_end=0.8, dt=5e-4) for name, arm in a
 
 # ## Results
 #
-# How far are the tips of the flexible arms from the tip of the rigid one, how much do they bend,
-# and how well is the energy conserved? As long as the distance is small, ten times the stiffness
-# means a tenth of the distance.
+# The table shows how far the tips of the flexible arms are from the tip of the rigid one, how much
+# they bend, and how well the energy is conserved. As long as the distance is small, an arm with ten
+# times the stiffness has a tenth of the distance.
 
 # +
 tips = {name: run.sensor("lower arm", "lower") for name, run in runs.items()}

@@ -77,9 +77,9 @@ rigid_run = mbd.simulate(rigid_engine, t_end=0.04, dt=1e-5, stride=10).projected
 #
 # **Across**, inertia loads the rod linearly from one bore to the other. Under such a load a pinned
 # beam bends at half length by $w = 5\,\rho A a_m l^4/(384\,EI)$, where $a_m$ is the acceleration of
-# the middle. The rings are much stiffer than the shank: a beam as long as the shank alone bends
-# less than the rod, and a beam as long as the rod bends more. The upper bound includes the shear,
-# $\rho A a_m l^2/(8GA_{web})$, and the dynamic factor $1/(1-(2f/f_1)^2)$ of the second harmonic.
+# the middle. The rings are stiff: a beam as long as the shank bends less than the rod, and one as
+# long as the rod bends more. The upper bound includes the shear, $\rho A a_m l^2/(8GA_{web})$, and
+# the dynamic factor $1/(1-(2f/f_1)^2)$ of order 2, for the speed $f$ and the first mode $f_1$, Hz.
 
 # +
 rods = {f"rod {k}": run.body(f"rod {k}") for k in (1, 2, 3)}

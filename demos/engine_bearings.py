@@ -49,7 +49,8 @@ report(f"{rod.num_modes} modes; the compliance of the bore has an error of {bore
 # ## Four bearings
 #
 # The radial clearance is 30 µm and the viscosity of the hot oil 10 mPa s. The run starts where the
-# load of the bearing is small, and covers 720° after 60° of run-in.
+# load of the bearing is small. Its first 60° of crank angle are left out of the results; the next
+# 720° are the working cycle.
 
 # +
 speed, dt, start = 2 * np.pi * 100, 2e-5, np.radians(440.0)

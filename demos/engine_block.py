@@ -1,6 +1,6 @@
 """A whole four-cylinder engine; `--full` has finer meshes, and oil films in the run-ups."""
 
-# # A whole engine
+# # A whole engine: flexible crankshaft, four rods and block, on rubber mounts
 
 # +
 from __future__ import annotations
@@ -82,8 +82,8 @@ rubber = [2e6] * 3 + [2e4] * 3, [400.0] * 3 + [4.0] * 3
 
 # ## Run-ups
 #
-# The brake lets the engine run up from 1000 to 2600 rpm; the twist is that of the hub relative to
-# the flywheel. A ring at 3000 Hz is nearly rigid. At low speed films get thin, with a warning.
+# The speed rises from 1000 to 2600 rpm. The twist of hub against flywheel is compared for a damper
+# at 3000 Hz, nearly rigid, and one at the resonance. At low speed films get thin, with a warning.
 
 # +
 duration, step, overlap = (1.5, 5e-5, 0.5) if full else (0.5, 1e-4, 0.75)

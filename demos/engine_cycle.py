@@ -48,7 +48,7 @@ period, steps = 4 * np.pi / speed, 1000
 
 # ## The cycle
 #
-# One period is simulated first. Each correction needs one more.
+# One period is simulated first. Each correction by Newton's method needs one more.
 
 # +
 with tutorials.timed("periodic"):
@@ -56,8 +56,9 @@ with tutorials.timed("periodic"):
 report(cycle)
 # -
 
-# The multipliers say how much of a disturbance is left after a cycle. The slowest motion is hardly
-# excited here, so that a simulation comes near the cycle earlier than the largest one suggests.
+# The Floquet multipliers are the fractions of a disturbance that are left after a cycle. The motion
+# that decays most slowly is hardly excited here, so that a simulation comes near the cycle earlier
+# than the largest multiplier suggests.
 
 # +
 largest = float(np.abs(cycle.multipliers[0]))
@@ -78,8 +79,8 @@ report(f"differences of the simulated cycles from the closed one: {text}")
 
 # ## Orders without a window
 #
-# The cycle is closed, so that its harmonics are exact: no window is needed, and nothing leaks. The
-# torque of three cylinders has the orders 1.5, 3, 4.5, ... of the crank.
+# The cycle repeats exactly, so that its harmonics need no window and have no leakage. The torque of
+# three cylinders has the orders 1.5, 3, 4.5, ...: multiples of 1.5 periods in a turn of the crank.
 
 # +
 torque = cycle.joint("drive").moment[:, 2]

@@ -87,8 +87,8 @@ for speed in speeds:
 
 # ## An impact and its spectrum
 #
-# A simulation must give the same: the hub turns, a hammer hits the small end across the rod and
-# along the shaft, and a sensor records the acceleration there, in the axes of the rod.
+# A simulation must have the same resonances: the hub turns, a hammer hits the small end across the
+# rod and along the shaft, and a sensor records the acceleration there, in the axes of the rod.
 
 # +
 blow, bore = 2e-4, rod.interface("big_end")
@@ -121,7 +121,8 @@ if comm.rank == 0:
 
 # ## Checks
 #
-# The held rod is compared with a reduced cantilever. The lines of the spectrum are 12.7 Hz apart.
+# The held rod is compared with a reduced cantilever. The lines of the spectrum are 12.7 Hz apart,
+# so that its peaks can differ from the poles by this distance.
 
 # +
 for kind, width in widths.items():

@@ -7,8 +7,9 @@ algorithms expect, and test it. Needs `pip install gymnasium`. Runs on one rank 
 
 # # A pendulum to learn from
 #
-# An agent is to swing up a pendulum with a motor that is too weak to lift it directly. It sees the
-# angle and the speed and chooses a torque every 50 ms, for ten steps of the simulator.
+# A learning agent is to swing up a pendulum with a motor that is too weak to lift it directly. It
+# observes the angle and the speed, and chooses a torque every 50 ms, for ten steps of the
+# simulator.
 
 # +
 from __future__ import annotations

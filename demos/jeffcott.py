@@ -7,8 +7,9 @@ run-down, which jump at the folds. Figures go to `results/jeffcott`. Runs on one
 
 # # A rotor that jumps
 #
-# A disc of 8 kg with an unbalance of 1 mm is supported by a spring whose stiffness grows with the
-# displacement. In a range of speeds, two steady whirls are stable, and one between them is not.
+# A disc of 8 kg, whose centre of mass has an offset of 1 mm, is supported by a spring whose
+# stiffness grows with the displacement. Its axis moves on a circle, the whirl. In a range of
+# speeds, three steady whirls exist: two are stable, and the one between them is not.
 
 # +
 from __future__ import annotations
@@ -50,8 +51,9 @@ def rotor(motion: Any, start: Any = (0.0, 0.0)) -> mbd.System:
 
 # ## The curve of steady whirls
 #
-# `continuation` follows the steady rotations of the whole mechanism over the speed, also where the
-# curve turns back. `linearize` decides on the stability of each point.
+# `continuation` follows the steady rotations of the whole mechanism over the speed, also around the
+# folds, where the curve turns back. The poles of a linearization decide on the stability of each
+# point.
 
 # +
 low, high = 0.9 * critical, 1.5 * critical
@@ -106,8 +108,9 @@ with tutorials.figure(results / "jump.png", title="Whirl of a rotor on a stiffen
 
 # ## Checks
 #
-# In closed form, $((k + k_3r^2 - m\Omega^2)^2 + (c\Omega)^2)\,r^2 = (me\Omega^2)^2$. In a run, the
-# jump comes somewhat after the fold, because the speed changes meanwhile.
+# With the mass $m$, the offset $e$, the stiffnesses $k$, $k_3$ and the damping $c$, the radius $r$
+# of the whirl satisfies $((k + k_3r^2 - m\Omega^2)^2 + (c\Omega)^2)\,r^2 = (me\Omega^2)^2$. In a
+# run, the jump comes somewhat after the fold, because the speed changes meanwhile.
 
 # +
 speed = curve.parameter

@@ -8,8 +8,8 @@ elastica, and see how its natural frequency changes. Runs in about a minute, on 
 # # A stage on two leaf springs
 #
 # Two thin strips of glass fibres in resin carry a stage and bend to the shape of an S. Strains are
-# small but rotations large. A reduced body is linear and cannot describe this: the stage sinks, and
-# the leaves stiffen, the further it is pushed.
+# small but rotations are large: the farther the stage is pushed aside, the lower it sinks and the
+# stiffer the leaves become. A reduced body is linear and cannot describe this.
 
 # +
 from __future__ import annotations

@@ -6,8 +6,8 @@ go to `results/lighter_rod`. Runs on one rank and under `mpirun -n 2`.
 
 # # A lighter connecting rod
 #
-# The shank of a rod at 6000 rpm may become lower, narrower and thinner, within limits of the stress
-# over a working cycle, of the first frequency, and of the force at which it buckles.
+# The shank of a rod at 6000 rpm may become lower, narrower and thinner. The stress over a working
+# cycle has an upper limit, the first frequency and the buckling load have lower limits.
 
 # +
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What runs in parallel: a distributed reduction, identical simulations, and runs shared out.
+"""What runs in parallel: a distributed reduction, identical runs, and a different run on each rank.
 
 You run this script under `mpirun -n 2 python3 -m mpi4py demos/parallel.py`, or on any other number
 of ranks. Files go to `results/parallel`.
@@ -85,10 +85,9 @@ report(f"different motions on {comm.size} ranks: {len(set(hashes))}")
 
 # ## Other runs on every rank
 #
-# Independent runs are shared out without any communication: rank $r$ of $n$ takes the cases
-# $r, r+n, r+2n, \dots$ and the results are gathered at the end. `mbd.sweep` does the same for whole
-# studies, over processes or ranks, and keeps finished cases in files; see
-# `demos/parameter_study.py`.
+# Independent runs need no communication: rank $r$ of $n$ computes the cases $r, r+n, r+2n, \dots$
+# and the results are gathered at the end. `mbd.sweep` does the same for whole studies, over
+# processes or ranks, and keeps finished cases in files; see `demos/parameter_study.py`.
 
 # +
 speeds = np.linspace(100.0, 400.0, 7)

@@ -26,7 +26,7 @@ results = tutorials.results_folder("pictures")
 
 # ## A rod
 #
-# A coarse mesh is good enough to look at.
+# A coarse mesh is sufficient for pictures.
 
 # +
 mesh = mbd.build_mesh(mbd.ConnectingRod(size=0.006), comm)
@@ -38,15 +38,15 @@ rod = mbd.reduce(
 # ## Its modes
 #
 # All ranks have the same reduced body, and one of them draws. A notebook shows a picture that is
-# the last expression of a cell. `path` writes it to a file, as its method `save` does.
+# the last expression of a cell. `path` writes it to a file.
 
 if root:
     modes = plotting.plot_modes(rod, path=results / "modes.png")
 
 # ## The engine at its start
 #
-# The package solves for the initial positions of the bodies; a picture shows whether they are what
-# you meant. Revolute and cylindrical joints are drawn as pins, spherical joints as balls, and
+# The package solves for the initial positions of the bodies; a picture shows whether they are as
+# you intended. Revolute and cylindrical joints are drawn as pins, spherical joints as balls, and
 # guides as lines. Grey cones mark points on the ground. Purple arrows are loads, here the gas
 # forces and the moment of the drive. `marks` chooses what is drawn.
 

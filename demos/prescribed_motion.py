@@ -35,8 +35,9 @@ results = tutorials.results_folder("prescribed_motion")
 
 # ## The engine
 #
-# One cylinder for one turn at 6000 rpm, from the ignition on. The mesh is coarse, which does not
-# matter: both rods have it. Rayleigh damping, $C = cK$, is the same on the mesh and in the modes.
+# One cylinder runs for one turn at 6000 rpm, from the ignition on. The mesh may be coarse, because
+# both models of the rod have the same one. Rayleigh damping, $C = cK$, is the same on the mesh and
+# in the modes.
 
 # +
 geometry, material = mbd.ConnectingRod(size=0.012), mbd.ALUMINIUM_7075

@@ -50,8 +50,8 @@ rod = reduced_rod(geometry, mbd.ALUMINIUM_7075)
 
 # ## Three speeds
 #
-# The transient of the start of an engine with one cylinder decays during the first working cycle. A
-# second run continues it, and only this run is evaluated. Shares are shares of the service time.
+# An engine with one cylinder runs at each speed. Its transient decays in the first working cycle,
+# so that only a second one is evaluated. `shares` are fractions of the service time.
 
 
 # +
@@ -94,8 +94,8 @@ amplitudes = result.equivalent_stress()
 tutorials.show(mbd.plotting.plot_skin, rod, amplitudes, results / "life.png", **texts)
 # -
 
-# The rod fails at the ends of the pocket beside the web; both are about equally damaged. The gas
-# compresses the rod there more than the inertia of the piston stretches it: the mean stress is
+# The rod fails at the ends of the pocket beside the web; both ends are about equally damaged. The
+# gas compresses the rod there more than the inertia of the piston stretches it: the mean stress is
 # negative, but the range is large. The highest speed does most of the damage, in a tenth of the
 # time. Four places are equal by symmetry. Their lives differ because the mesh is not symmetric.
 #

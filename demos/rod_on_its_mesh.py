@@ -4,7 +4,7 @@ You replace one line to use all nodes of the mesh instead of modes, and compare 
 both with a beam of large rotations. Runs in about a minute, on one rank and under `mpirun -n 2`.
 """
 
-# # A rod on its whole mesh
+# # A rod with all nodes of its mesh
 #
 # A reduced body describes its deformation by a few modes, for small strains. A `MeshBody` keeps all
 # nodes of the mesh:
@@ -132,7 +132,7 @@ deflection = chord[:, 0] * offset[:, 1] - chord[:, 1] * offset[:, 0]
 report(f"deflection of the middle: {1e3 * deflection.min():.3f} to {1e3 * deflection.max():.3f} mm")
 # -
 
-# The digits are those of a geometrically exact beam.
+# The reference values are those of a geometrically exact beam.
 
 # +
 check_close("largest deflection, m", deflection.max(), 1.6371e-3, 0.01)

@@ -17,7 +17,7 @@ literature. Files go to `results/rotating_blade`. Runs on one rank and under `mp
 # - $K_\sigma$, from $\int(\nabla u\,\sigma_0):\nabla v$, is the geometric stiffness of the
 #   centrifugal stress: the centrifugal force tightens the blade like a string.
 #
-# All matrices are constant and assembled once. Each speed costs a factorization.
+# $D$ is the damping. All matrices are constant, assembled once. Each speed costs a factorization.
 
 # +
 from __future__ import annotations
@@ -53,8 +53,8 @@ structure = structures.rotating_structure(blade, steel, held=["root"])  # about 
 #
 # For a slender cantilever with its root on the axis, Wright, Smith, Thresher and Wang (1982) give
 # $\omega\sqrt{\rho AL^4/EI}$ over $\gamma=\Omega\sqrt{\rho AL^4/EI}$. Their beam has no shear, no
-# rotary inertia and no Coriolis coupling of lag to stretching. The first two nearly cancel in
-# $\omega^2(\Omega)-\omega^2(0)$; leave out the third with `coriolis=False`.
+# rotary inertia and no Coriolis coupling of lag to stretching. The effects of shear and rotary
+# inertia nearly cancel in $\omega^2(\Omega)-\omega^2(0)$; `coriolis=False` leaves the coupling out.
 
 # +
 literature = {

@@ -1,4 +1,4 @@
-"""A flexible rotor on two oil films: the speed above which it whirls, and how far it whirls.
+"""A flexible rotor on two oil films: the speed above which it whirls, and its orbit.
 
 You find the onset of oil whip from the eigenvalues and from a run-up, and compute the limit cycle.
 Files go to `results/rotor_on_oil_films`.
@@ -91,7 +91,7 @@ report(f"threshold {threshold:.1f} rad/s, whirl {whirl:.1f} rad/s, {whirl / thre
 
 # ## From a run-up
 #
-# The rotor accelerates, with a disturbance at the start. The whirl first decays and then grows.
+# The rotor accelerates, with a disturbance at the start. The whirl decays until the onset of whip.
 
 # +
 low, rate, time, dt = 0.88 * threshold, threshold / 4, 0.9, 2e-4

@@ -6,8 +6,8 @@ in about a minute, on one rank and under `mpirun -n 2`.
 
 # # A rubber bushing on its whole mesh
 #
-# A reduced body is linear, and rubber is not. A `MeshBody` takes any energy density. You
-# compute the characteristic curve of a bushing between two arms, and its hysteresis.
+# A reduced body is linear, and rubber is not. A `MeshBody` accepts any energy density. You
+# compute the force of a bushing between two arms over its displacement, and its hysteresis.
 
 # +
 from __future__ import annotations
@@ -87,7 +87,7 @@ def cycle(frequency: float, stroke: float = STROKE) -> mbd.System:
 
 # ## The characteristic curve
 #
-# Eight positions at rest, without viscosity, give the curve.
+# Equilibria at eight displacements give the curve; viscosity has no effect there.
 
 # +
 slow = mbd.analyses.quasi_static_motion(cycle(1.0), np.linspace(0, 0.5, 9)[1:])
@@ -126,7 +126,7 @@ with tutorials.figure(results / "rubber_bushing.png") as axes:
 #
 # The work along the slow curve is the elastic energy of the rubber. A linear bushing with the
 # stiffness $k$, the retardation time $\tau$ and the amplitude $X$ loses $\pi\tau\omega k X^2$ in a
-# cycle, as this one at a small amplitude.
+# cycle at the angular frequency $\omega$; at a small amplitude, this one loses the same.
 
 # +
 fit = np.polyfit(np.r_[0.0, curve_x], np.r_[0.0, curve_f], 5)

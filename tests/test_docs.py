@@ -70,6 +70,20 @@ def test_parts_of_files_that_pages_include_exist() -> None:
             assert target.read_text().count(marker.strip("\"'")) == 1, (page.name, marker)
 
 
+COMPLETE = ["howto/engines", "howto/engine_bearings", "howto/model_files", "theory/constraints"]
+"""Pages that are not executed at the build, and whose Python blocks together are a script."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMPLETE)
+def test_scripts_of_pages_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert blocks
+    monkeypatch.chdir(tmp_path)
+    exec(compile("\n".join(blocks), f"{name}.md", "exec"), {"__name__": "__main__"})
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="Exudyn runs on one rank")
 def test_the_model_in_both_programs_moves_alike() -> None:

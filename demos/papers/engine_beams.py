@@ -152,7 +152,7 @@ report(f"dynamic part over K, largest entries: {np.abs(dynamic).max() / np.abs(s
 # Three printed terms cannot be used. The gas force of eq. 53 is a force along the global $Y$,
 # where $Q_8=0$; here it acts along the cylinder. In eq. 55, the vector $r_2$ of the end $B$ is used
 # at all points of the rod, so that Euler and centrifugal loads are twice too large, and the inertia
-# force of the piston is missing: both are kept in "as printed" and repaired in "complete". The
+# force of the piston is missing: both are kept in "as printed" and corrected in "complete". The
 # vector $p_2$ mixes two lengths and an angle; it is taken as the position of the crank pin.
 #
 # To show the effect of the weld, the same elements are also computed with separate rotations at the

@@ -126,7 +126,7 @@ records = {f: flexible(f) for f in frequencies}
 exact = {f: closed_form(time, f) for f, (time, _) in records.items()}
 # -
 
-# ## Beside the paper
+# ## Comparison with the paper
 #
 # An accelerometer measures $\mathbf a-\mathbf g$, and a piezoelectric one without the mean. Because
 # the rod swings by $\pm\arcsin(r/l) = \pm17°$, the direction of gravity relative to the rod

@@ -249,7 +249,7 @@ euler_error = np.abs(slider(euler["rigid"])[0] - x).max()
 agreement = np.abs(bow(floating) - stiff).max() / np.abs(stiff).max()
 # -
 
-# ## Truly spatial
+# ## A motion that is not planar
 #
 # The crank's axis is tilted by 30° about y, and the slider's line passes 1 m beside and 3 m above
 # the pivot, so that the rod sweeps a cone. The stiffest rod also runs in a floating frame.
