@@ -134,8 +134,8 @@ def _rigid_motion(X: Array, x: Array, weights: Array) -> tuple[Array, Array]:
 def _orthogonal_modes(snapshots: list[Array], accuracy: float) -> tuple[Array, list[Array]]:
     """Return common coordinates (nt, n) of fields (nt, size) and the modes (n, size) of each.
 
-    The fields have equal weights. Modes below `accuracy`, relative to the largest, are omitted; with
-    0, all are kept. The sizes of modes are roots of eigenvalues: those below 1e-7 are round-off.
+    The fields have equal weights. Modes below `accuracy`, relative to the largest, are omitted;
+    with 0, all are kept. Sizes of modes are roots of eigenvalues: those below 1e-7 are round-off.
     """
     scales = [float(np.linalg.norm(field)) or 1.0 for field in snapshots]
     gram = sum(
