@@ -124,8 +124,8 @@ class Constraints:
         for k, interface, rows, columns in self._parts:
             f = self._first + k
             point = at.frames[f, :3], at.rotations[f], at.positions[interface.nodes]
-            nodal[interface.nodes, :, columns], at_frames[columns, columns] = interface.second(
-                *point, multipliers[rows]
+            nodal[interface.nodes, :, columns], at_frames[columns, columns] = (
+                interface.second_derivatives(*point, multipliers[rows])
             )
         return nodal, at_frames
 
