@@ -39,10 +39,12 @@ __all__ = [
     "small_step",
 ]
 
-_TURN = 0.3  # largest step, rad, or relative to the size of the mechanism
+_MAX_STEP = 0.3  # largest step, rad, or relative to the size of the mechanism
 _RANK = 1e-12  # singular values of the stiffness below this fraction of the largest are ignored
-_ITERATIONS = 50
-_HALVINGS = 10
+_ITERATIONS = 50  # corrections of Newton's method
+_HALVINGS = 10  # halvings of one correction
+_DECREASE = 0.25  # least decrease of the next correction, per fraction of a correction
+_ROUND_OFF = 1e-12  # ratio of unbalanced forces below which the next correction is only round-off
 _STEADY = 1e-6  # largest unbalanced force of a steady rotation, relative to the acting forces
 _ROTATION = 0.3  # rotation of the mechanism after which its forces must balance as before, rad
 
@@ -71,13 +73,13 @@ def restore_constraints(at: Assembler, t: float) -> None:
 def bounded(at: Assembler, increments: Array) -> Array:
     """Return increments (nv,), scaled if a displacement or rotation is large."""
     size = max(at.system.size, 1.0)
-    longest = float(np.abs(increments[at.system.rigid]).max(initial=0.0)) / size
-    return increments * min(1.0, _TURN / max(longest, 1e-300))
+    largest = float(np.abs(increments[at.system.rigid]).max(initial=0.0)) / size
+    return increments * min(1.0, _MAX_STEP / max(largest, 1e-300))
 
 
 def small_step(at: Assembler, t: float, axes: Axes, delta: Array) -> SmallMotions:
     """Move by increments (nv,) from the point of evaluation, and set the forces there."""
-    states = at.system.states
+    states = at.system.states  # states of loads; their values are in v, not in q
     move = delta.copy()
     move[states] = 0.0
     at.move(at.q.copy(), move)
@@ -99,7 +101,7 @@ def newton_balance(at: Assembler, t: float, axes: Axes, tolerance: float) -> boo
             if not basis.shape[1] or not np.isfinite(K).all():
                 return False
             step = _solve(K, basis.T @ (motions.resolve.T @ at.rows))
-            moved = _damped(at, t, axes, motions, basis, K, step)
+            moved = _damped_step(at, t, axes, motions, basis, K, step)
             if moved is None:
                 return False
             motions = moved
@@ -113,7 +115,7 @@ def _solve(K: Array, force: Array) -> Array:
     return np.asarray(np.linalg.lstsq(K, -force, rcond=_RANK)[0], dtype=float)
 
 
-def _damped(
+def _damped_step(
     at: Assembler,
     t: float,
     axes: Axes,
@@ -124,22 +126,22 @@ def _damped(
 ) -> SmallMotions | None:
     """Move by a fraction of a correction that is followed by a smaller one; None if none is."""
     start = at.state(t)
-    step_v = basis @ step
-    delta = bounded(at, step_v)
-    fraction = float(np.linalg.norm(delta)) / max(float(np.linalg.norm(step_v)), 1e-300)
+    increments = basis @ step
+    delta = bounded(at, increments)
+    fraction = float(np.linalg.norm(delta)) / max(float(np.linalg.norm(increments)), 1e-300)
     size = float(np.linalg.norm(step))
     for _ in range(_HALVINGS):
         at.put(start)
         try:
-            trial = small_step(at, t, axes, motions.resolve @ (fraction * step_v))
+            trial = small_step(at, t, axes, motions.resolve @ (fraction * increments))
         except AssemblyError:
             trial = None
         if trial is not None and np.isfinite(at.rows).all():
             next_step = _solve(K, basis.T @ (trial.resolve.T @ at.rows))
-            if np.linalg.norm(next_step) <= (1 - 0.25 * fraction) * size:
+            if np.linalg.norm(next_step) <= (1 - _DECREASE * fraction) * size:
                 return trial
             _, ratio = unbalanced(at, t)
-            if ratio <= 1e-12:
+            if ratio <= _ROUND_OFF:
                 return trial
         fraction *= 0.5
     return None
@@ -163,9 +165,9 @@ def check_steady(at: Assembler, t: float, axes: Axes) -> None:
     if not speed:
         return
     step = _ROTATION / speed
-    later = move_steadily(at, axes, step)
-    at.a[:] = steady_rates(at, later)
-    balanced_motions(at, t + step, later)
+    later_axes = move_steadily(at, axes, step)
+    at.a[:] = steady_rates(at, later_axes)
+    balanced_motions(at, t + step, later_axes)
     row, ratio = unbalanced(at, t + step)
     force = abs(at.rows[row])
     at.put(state)

@@ -63,8 +63,8 @@ class ClosedRun(Solution):
     @property
     def exponents(self) -> Complex:
         """Floquet exponents ln μ/T, shape (c,), 1/s; imaginary parts are between ±π/T."""
-        safe = np.where(self.multipliers == 0, 1e-300, self.multipliers)
-        return np.asarray(np.log(safe.astype(complex)) / self.period)
+        nonzero = np.where(self.multipliers == 0, 1e-300, self.multipliers)
+        return np.asarray(np.log(nonzero.astype(complex)) / self.period)
 
     def harmonics(self, signal: Array, count: int | None = None) -> Complex:
         """Return the complex amplitudes of a signal at multiples of 1/period.
@@ -90,7 +90,7 @@ class ClosedRun(Solution):
         if count is not None:
             highest = integer("count", count, low=0, high=steps // 2)
         c = np.fft.rfft(x[:-1], axis=0) / steps
-        c[1 : (steps + 1) // 2] *= 2
+        c[1 : (steps + 1) // 2] *= 2  # not the mean, nor the highest frequency of an even number
         return np.asarray(c[: highest + 1])
 
     def repeated(self, count: int) -> Solution:
@@ -106,6 +106,7 @@ class ClosedRun(Solution):
     def _later(self, state: State, count: int) -> State:
         """Return a state some periods later."""
         first, last = self.states[0], self.states[-1]
+        # Angles of joints count full turns, which a period may add
         full_rotations = 2 * np.pi * np.round((last.angles - first.angles) / (2 * np.pi))
         time, angles = state.time + count * self.period, state.angles + count * full_rotations
         return replace(state, time=time, angles=angles)

@@ -40,14 +40,18 @@ from dolfinx_mbd.results.deformation_checks import check_deformation
 
 __all__ = ["EquilibriumCurve", "continuation"]
 
-_CORRECTIONS = 12
+_CORRECTIONS = 12  # largest number of corrections of a point
 _REUSES = 4  # corrections of a point with the derivative at the point before
 _SHARPEST = 0.3  # largest angle between the tangents of two points, rad
 _SMOOTH = 0.1  # angle below which the next step is longer, rad
 _SMALLEST = 1e-7  # smallest step, relative to the range of the parameter
 _DIFFERENCE = 1e-6  # step of differences, relative to the range of the parameter
 _RANK = 1e-13  # singular values below this fraction of the largest are ignored
-_FOLD = 1e-10  # error of a fold, relative to the range of the parameter
+_FOLD = 1e-10  # error of a fold or of the end, relative to the range of the parameter
+_SECANTS = 40  # largest number of steps of the search for a fold
+_BISECTIONS = 60  # largest number of steps of the search for the end of the span
+_FIRST_UNIT = 0.1  # unit of z, relative to its linear change over the range of the parameter
+_GROWTH = 10.0  # largest correction relative to the step; a longer one does not converge
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +191,7 @@ class _Point:
 
     Attributes:
         rows: Unbalanced forces, (nv,).
-        test: Forces of the free motions per unbalanced force, (m, nv).
+        to_free: Forces of the free motions per unbalanced force, (m, nv).
         force: Unbalanced forces of the free motions, (m,).
         K: Their derivatives with respect to z, (m, m).
         columns: Increments of all coordinates per unit of z, (nv, m).
@@ -200,8 +204,8 @@ class _Point:
         restore_constraints(at, state.time)
         motions = set_forces(at, state.time, axes)
         basis = free_directions(motions)
-        self.rows, self.test = at.rows.copy(), basis.T @ motions.resolve.T
-        self.force, self.K = self.test @ self.rows, basis.T @ motions.statics @ basis
+        self.rows, self.to_free = at.rows.copy(), basis.T @ motions.resolve.T
+        self.force, self.K = self.to_free @ self.rows, basis.T @ motions.statics @ basis
         self.columns = motions.resolve @ basis
         self.project = basis.T @ motions.mass @ motions.resolve.T
         _, self.unbalance = unbalanced(at, state.time)
@@ -225,7 +229,7 @@ class _Curve:
         self.stable: list[bool] = []
         self.folds: list[int] = []
         self._length = 0.0  # length of the curve in z so far
-        self._unit: float | None = None
+        self._unit: float | None = None  # first unit of z; later the length is larger
         self._slope: Array = np.zeros(0)  # last derivative of the unbalanced forces, (nv,)
         self._points: deque[tuple[float, State, _Point]] = deque(maxlen=3)
         self._last: tuple[float, Assembler] | None = None
@@ -281,9 +285,9 @@ class _Curve:
         tangent = self._tangent(p, state, None)
         while len(self.states) < max_points:
             point = self._correct(p, state, tangent, step)
-            new = None if point is None else self._tangent(*point, tangent)
-            angle = np.pi if new is None else self._angle(p, state, tangent, new)
-            if point is None or new is None or angle > _SHARPEST:
+            next_tangent = None if point is None else self._tangent(*point, tangent)
+            angle = np.pi if next_tangent is None else self._angle(p, state, tangent, next_tangent)
+            if point is None or next_tangent is None or angle > _SHARPEST:
                 step *= 0.5
                 if step < _SMALLEST:
                     raise EquilibriumError(
@@ -293,7 +297,7 @@ class _Curve:
                     )
                 continue
             outside = self._outside(point[0])
-            if tangent[-1] * new[-1] < 0:
+            if tangent[-1] * next_tangent[-1] < 0:
                 self._add_fold(p, state, tangent, step)
             elif outside:
                 self._add_end(p, state, tangent, step)
@@ -303,7 +307,7 @@ class _Curve:
                 float(np.linalg.norm(self.point(p, state).project @ tangent[:-1])) * step
             )
             self._add(*point)
-            (p, state), tangent = point, new
+            (p, state), tangent = point, next_tangent
             if angle < _SMOOTH:
                 step = min(1.5 * step, longest)
         warn_of_early_end(p, self.span, max_points)
@@ -316,32 +320,33 @@ class _Curve:
         """Add the point within a step at which the parameter turns back, found by secants."""
         # Distances along the tangent, and the rates of the parameter there
         (low, low_rate), (high, high_rate) = (0.0, float(tangent[-1])), (step, 0.0)
-        best: tuple[float, State] | None = None
-        for k in range(40):
+        last: tuple[float, State] | None = None
+        for k in range(_SECANTS):
             middle = 0.5 * (low + high)
+            # `high` has a rate only after bisections: that at the end of the step is not computed
             if k > 1 and high_rate * low_rate < 0:
                 middle = (low * high_rate - high * low_rate) / (high_rate - low_rate)
             point = self._correct(p, state, tangent, middle)
             if point is None:
                 break
             rate = float(self._tangent(*point, tangent)[-1])
-            best = point
+            last = point
             if rate * low_rate > 0:
                 low, low_rate = middle, rate
             else:
                 high, high_rate = middle, rate
             if abs(rate) * (high - low) <= _FOLD * self.range:
                 break
-        if best is not None and not self._outside(best[0]):
+        if last is not None and not self._outside(last[0]):
             self.folds.append(len(self.states))
-            self._add(*best)
+            self._add(*last)
 
     def _add_end(self, p: float, state: State, tangent: Array, step: float) -> None:
         """Add the point at the end of the span, within a step."""
         end = min(max(p + step * float(tangent[-1]), min(self.span)), max(self.span))
         low, high = 0.0, step
         point: tuple[float, State] | None = None
-        for _ in range(60):
+        for _ in range(_BISECTIONS):
             middle = 0.5 * (low + high)
             point = self._correct(p, state, tangent, middle)
             if point is None:
@@ -350,9 +355,9 @@ class _Curve:
                 break
             low, high = (low, middle) if self._outside(point[0]) else (middle, high)
         if point is not None:
-            self._add(end, self._solved(end, point[1]))
+            self._add(end, self._equilibrium_near(end, point[1]))
 
-    def _solved(self, p: float, state: State) -> State:
+    def _equilibrium_near(self, p: float, state: State) -> State:
         """Return the equilibrium for a value of the parameter near a state."""
         point = self.point(p, state)
         for _ in range(_CORRECTIONS):
@@ -363,12 +368,15 @@ class _Curve:
         return point.state
 
     def _derivative(self, p: float, point: _Point) -> Array:
-        """Return the derivative of the unbalanced forces of free motions with respect to p."""
+        """Return the derivative of the unbalanced forces of free motions with respect to p.
+
+        That of all unbalanced forces is kept for the next corrections (`_slope`).
+        """
         h = _DIFFERENCE * self.range
-        inner = min(max(p, min(self.span) + h), max(self.span) - h)  # stay within the span
-        after, before = (self.point(value, point.state).rows for value in (inner + h, inner - h))
+        centre = min(max(p, min(self.span) + h), max(self.span) - h)  # stay within the span
+        after, before = (self.point(value, point.state).rows for value in (centre + h, centre - h))
         self._slope = (after - before) / (2 * h)
-        return np.asarray(point.test @ self._slope, dtype=float)
+        return np.asarray(point.to_free @ self._slope, dtype=float)
 
     def _tangent(self, p: float, state: State, along: Array | None) -> Array:
         """Return the unit tangent (nv + 1,) in increments and p, in the sense of `along`."""
@@ -376,7 +384,7 @@ class _Curve:
         f_p = self._derivative(p, point)
         if self._unit is None:
             slope = np.linalg.lstsq(point.K, -f_p, rcond=_RANK)[0]
-            self._unit = max(0.1 * self.range * float(np.linalg.norm(slope)), 1e-300)
+            self._unit = max(_FIRST_UNIT * self.range * float(np.linalg.norm(slope)), 1e-300)
         units = self._units(len(point.K))
         null = np.linalg.svd(np.column_stack([point.K, f_p]) * units)[2][-1]
         if along is None:
@@ -395,10 +403,10 @@ class _Curve:
         """Return z and p (m + 1,) of a tangent in increments and p (nv + 1,)."""
         return np.append(point.project @ tangent[:-1], tangent[-1])
 
-    def _angle(self, p: float, state: State, one: Array, two: Array) -> float:
+    def _angle(self, p: float, state: State, first: Array, second: Array) -> float:
         """Return the angle between two tangents, rad."""
         point = self.point(p, state)
-        a, b = (self._coordinates(point, x) / self._units(len(point.K)) for x in (one, two))
+        a, b = (self._coordinates(point, x) / self._units(len(point.K)) for x in (first, second))
         return float(np.arccos(np.clip(a @ b / np.linalg.norm(a) / np.linalg.norm(b), -1, 1)))
 
     def _correct(
@@ -414,13 +422,14 @@ class _Curve:
                 if k >= _REUSES:
                     self._derivative(value, point)
                 units = self._units(len(point.K))
-                matrix = np.column_stack([point.K, point.test @ self._slope]) * units
-                last = self._coordinates(point, tangent) / units
-                size = float(np.abs(matrix).max())
+                matrix = np.column_stack([point.K, point.to_free @ self._slope]) * units
+                # The last equation: the change is at right angles to the tangent
+                normal = self._coordinates(point, tangent) / units
+                bordered = np.vstack([matrix, float(np.abs(matrix).max()) * normal])
                 right = np.append(-point.force, 0.0)
-                change = np.linalg.lstsq(np.vstack([matrix, size * last]), right, rcond=_RANK)[0]
-                if not np.linalg.norm(change) <= max(10 * step, 1e-6):
-                    return None
+                change = np.linalg.lstsq(bordered, right, rcond=_RANK)[0]
+                if not np.linalg.norm(change) <= max(_GROWTH * step, 1e-6):
+                    return None  # it diverges, or is NaN
                 change *= units
                 value += float(change[-1])
                 delta = point.columns @ change[:-1]

@@ -59,6 +59,9 @@ Array = NDArray[np.float64]
 
 _CLOSED = 1e-9  # penetration at the end of a step to a contact, relative to the mechanism's size
 _AT_REST = 1e-9  # speed of a rotor's origin, relative to the mechanism's size × largest velocity
+_SPEED = 1e-9  # largest speed of a constraint in a steady rotation, relative to velocities
+_HALVINGS = 12  # largest number of shorter steps
+_OVERSHOOT = 0.9  # largest force along a step at its end, relative to that at its start
 _FLOOR = 1e-12  # eigenvalues of the stiffness below this fraction of the largest one count as zero
 
 
@@ -148,11 +151,14 @@ def _rotor_equilibrium(at: Assembler, t: float, tolerance: float, max_iterations
     # starts at the coordinates of `at`
     start = consistent_state(system, elastic_start="undeformed")
     for body, part in zip(system.bodies, system.v_slices, strict=True):
-        move = float(np.linalg.norm(start.v[part][:3])) if isinstance(body, FloatingBody) else 0.0
-        if move > _AT_REST * system.size * np.abs(start.v).max(initial=0.0):
+        origin_speed = (
+            float(np.linalg.norm(start.v[part][:3])) if isinstance(body, FloatingBody) else 0.0
+        )
+        if origin_speed > _AT_REST * system.size * np.abs(start.v).max(initial=0.0):
             raise InputError(
-                f"body {body.name!r} is not a rotor: the origin of its frame moves at {move:.3g} "
-                "m/s. An equilibrium in global axes needs bodies that rotate about their origins",
+                f"body {body.name!r} is not a rotor: the origin of its frame moves at "
+                f"{origin_speed:.3g} m/s. An equilibrium in global axes needs bodies that rotate "
+                "about their origins",
                 argument="axes",
                 value="global",
             )
@@ -167,7 +173,7 @@ def _rotor_equilibrium(at: Assembler, t: float, tolerance: float, max_iterations
     state = at.state(t)
     if system.num_constraints:
         row, speed = constraint_speed(at, t)
-        if speed > 1e-9 * max(1.0, float(np.abs(at.v).max())):
+        if speed > _SPEED * max(1.0, float(np.abs(at.v).max())):
             raise InputError(
                 f"the bodies cannot rotate about their axes: {system.constraint_name(row)} would "
                 f"move at {speed:.3g} (m/s or rad/s)",
@@ -291,21 +297,22 @@ def _newton_step(K: Array, force: Array) -> Array:
     return np.asarray(vectors @ ((vectors.T @ -force) / np.maximum(np.abs(values), floor)))
 
 
-def _step_with_states(K: Array, force: Array, count: int) -> Array:
-    """Return a step of `count` motions and of the states of loads, which are the last unknowns."""
-    by_states = K[count:, count:]
+def _step_with_states(K: Array, force: Array, num_motions: int) -> Array:
+    """Return a step of the motions and of the states of loads, which are the last unknowns."""
+    by_states = K[num_motions:, num_motions:]
     singular = np.linalg.svd(by_states, compute_uv=False)
-    if singular[-1] <= _FLOOR * max(singular[0], np.abs(K[count:]).max()):
+    if singular[-1] <= _FLOOR * max(singular[0], np.abs(K[num_motions:]).max()):
         return np.asarray(np.linalg.lstsq(K, -force, rcond=_FLOOR)[0], dtype=float)
-    follow = np.linalg.solve(by_states, K[count:, :count])
-    state_changes = np.linalg.solve(by_states, force[count:])
+    by_motions = np.linalg.solve(by_states, K[num_motions:, :num_motions])
+    state_changes = np.linalg.solve(by_states, force[num_motions:])
     motion: Array = np.zeros(0)
-    if count:
-        part = K[:count, count:]
+    if num_motions:
+        coupling = K[:num_motions, num_motions:]
         motion = _newton_step(
-            K[:count, :count] - part @ follow, force[:count] - part @ state_changes
+            K[:num_motions, :num_motions] - coupling @ by_motions,
+            force[:num_motions] - coupling @ state_changes,
         )
-    return np.concatenate([motion, -state_changes - follow @ motion])
+    return np.concatenate([motion, -state_changes - by_motions @ motion])
 
 
 def _advance(at: Assembler, t: float, axes: Axes, motions: SmallMotions, step: Array) -> None:
@@ -319,7 +326,7 @@ def _advance(at: Assembler, t: float, axes: Axes, motions: SmallMotions, step: A
     bodies = slice(len(at.v) - len(states))
     delta *= _fraction_to_contact(at, delta)
     before = float(at.rows[bodies] @ delta[bodies])
-    for _ in range(12):
+    for _ in range(_HALVINGS):
         at.angles[:] = angles
         at.move(start, np.concatenate([delta[bodies], np.zeros(len(states))]))
         at.v[states] = values + delta[states]
@@ -328,7 +335,7 @@ def _advance(at: Assembler, t: float, axes: Axes, motions: SmallMotions, step: A
             trial = set_forces(at, t, axes)
             force, move = trial.resolve.T @ at.rows, motions.resolve.T @ delta
             along = float(force[bodies] @ move[bodies])
-            if along <= 0.9 * abs(before) or abs(before) < 1e-300:
+            if along <= _OVERSHOOT * abs(before) or abs(before) < 1e-300:
                 break
         except AssemblyError:
             pass
@@ -346,8 +353,8 @@ def _fraction_to_contact(at: Assembler, delta: Array) -> float:
     at.frames.update_velocities()
     gaps, rates = states[:, GAP], states[:, GAP_RATE]
     closing = (gaps >= 0.0) & (gaps + rates < 0.0)
-    ways = gaps[closing] + _CLOSED * at.system.size
-    return min(1.0, float((ways / -rates[closing]).min(initial=1.0)))
+    distances = gaps[closing] + _CLOSED * at.system.size
+    return min(1.0, float((distances / -rates[closing]).min(initial=1.0)))
 
 
 def _check_spin(at: Assembler, t: float, omega: Array) -> None:
@@ -356,7 +363,7 @@ def _check_spin(at: Assembler, t: float, omega: Array) -> None:
     if not omega.any() or not s.num_constraints:
         return
     row, speed = constraint_speed(at, t)
-    if speed > 1e-9 * max(1.0, float(np.abs(at.v).max())):
+    if speed > _SPEED * max(1.0, float(np.abs(at.v).max())):
         raise InputError(
             f"the mechanism cannot rotate as a whole with the spin {omega} rad/s: "
             f"{s.constraint_name(row)} would move at {speed:.3g} (m/s or rad/s)"

@@ -34,6 +34,7 @@ _FINE = 4  # states of the result for each instant of the equations
 _CLOSED = 1e-10  # largest violation of a constraint relative to the size of the mechanism, or rad
 _INACCURATE = 0.02  # unbalanced force between the instants that causes a warning
 _SHORTEST = 1 / 64  # shortest fraction of a correction
+_GROWTH = 2  # largest growth of the unbalanced forces by a correction
 
 
 class HarmonicMotion(ClosedRun):
@@ -152,7 +153,8 @@ def first_equations(
     period = number("period", period, low=1e-9, unit="s")
     num_harmonics = integer("num_harmonics", num_harmonics, low=1, high=10_000)
     count = 2 * num_harmonics + 1
-    memory("num_harmonics", num_harmonics, 32.0 * count**2 * system.num_velocities**2)
+    # Four matrices of doubles, each with a row and a column for all velocities at all instants
+    memory("num_harmonics", num_harmonics, 4 * 8.0 * (count * system.num_velocities) ** 2)
     system.check_reduced("harmonic_balance")
     system.check_holonomic("harmonic_balance")
     system.check_no_content("harmonic_balance")
@@ -173,19 +175,19 @@ def _last_period(system: System, run: Solution, period: float, steps: int) -> li
     instance("start", run, Solution, "of simulate, periodic or harmonic_balance")
     if run.q.shape[1] != system.num_coordinates or run.v.shape[1] != system.num_velocities:
         reject("start", run, "a run of the same bodies")
-    old = run.period if isinstance(run, ClosedRun) else period
-    begin = float(run.time[-1]) - old
-    if begin < float(run.time[0]) - 1e-9 * old:
+    old_period = run.period if isinstance(run, ClosedRun) else period
+    begin = float(run.time[-1]) - old_period
+    if begin < float(run.time[0]) - 1e-9 * old_period:
         reject("start", run, f"a run of at least one period, {period:.6g} s")
     at, states = Assembler(system), []
     for time in np.linspace(max(begin, float(run.time[0])), float(run.time[-1]), steps + 1):
         k = int(np.clip(np.searchsorted(run.time, time, side="right") - 1, 0, len(run) - 2))
-        part = (time - run.time[k]) / (run.time[k + 1] - run.time[k])
-        at.move(run.q[k], part * increment_between(system, run.q[k], run.q[k + 1]))
+        fraction = (time - run.time[k]) / (run.time[k + 1] - run.time[k])
+        at.move(run.q[k], fraction * increment_between(system, run.q[k], run.q[k + 1]))
         v, a, lam, angles = (
-            (1 - part) * x[k] + part * x[k + 1] for x in (run.v, run.a, run.lam, run.angles)
+            (1 - fraction) * x[k] + fraction * x[k + 1] for x in (run.v, run.a, run.lam, run.angles)
         )
-        states.append(State(time * period / old, at.q.copy(), v, a, lam, angles))
+        states.append(State(time * period / old_period, at.q.copy(), v, a, lam, angles))
     return states
 
 
@@ -204,25 +206,26 @@ def solve(equations: HarmonicEquations, max_corrections: int, tolerance: float) 
             if corrections == max_corrections:
                 break
             change, x, lam = equations.correction(), equations.x, equations.lam.copy()
-            before = equations.error, equations.violation
+            error, violation = equations.error, equations.violation
             corrections, fraction = corrections + 1, 1.0
             while True:
                 equations.x, equations.lam = x + fraction * change, lam.copy()
                 equations.evaluate()
-                better = equations.error <= 2 * before[0] or equations.violation < before[1]
-                if better or fraction <= _SHORTEST:
+                # An error may grow a little on the way to a solution; a large growth diverges
+                good = equations.error <= _GROWTH * error or equations.violation < violation
+                if good or fraction <= _SHORTEST:
                     break
                 fraction *= 0.5
         else:
             return
-    except SingularEquations as error:
+    except SingularEquations as singular:
+        name = equations.system.row_name(int(singular.args[0]))
         raise PeriodicError(
-            "the motion is not unique: the motion of "
-            f"{equations.system.row_name(int(error.args[0]))} (as a displacement) is free, or the "
+            f"the motion is not unique: the motion of {name} (as a displacement) is free, or the "
             "mechanism passes a singular position. Hold it by a joint, a driver or a spring"
         ) from None
-    except (AssemblyError, np.linalg.LinAlgError) as error:
-        raise PeriodicError(f"the correction of the motion fails: {error}") from error
+    except (AssemblyError, np.linalg.LinAlgError) as failure:
+        raise PeriodicError(f"the correction of the motion fails: {failure}") from failure
     raise PeriodicError(
         f"no periodic motion after {corrections} corrections: unbalanced forces are "
         f"{equations.error:.2g} of the acting forces, most in "
@@ -234,7 +237,7 @@ def solve(equations: HarmonicEquations, max_corrections: int, tolerance: float) 
 
 def check_motions(motions: Sequence[HarmonicMotion]) -> None:
     """Warn of deformations outside the range of the theory, and of too few harmonics."""
-    check_deformation(motions[0].system, [x for motion in motions for x in motion.states])
+    check_deformation(motions[0].system, [state for motion in motions for state in motion.states])
     residual = max(motion.residual for motion in motions)
     if residual > _INACCURATE:
         text = (
@@ -251,10 +254,9 @@ def motion_of(equations: HarmonicEquations) -> HarmonicMotion:
     x = interpolated(equations.x, steps)
     rate = interpolated(equations.derivative @ equations.x, steps)
     v = equations.velocities(x, rate)
-    k = np.fft.rfftfreq(steps, 1 / steps)
-    a = np.fft.irfft(
-        2j * np.pi * k[:, None] / equations.period * np.fft.rfft(v, axis=0), steps, axis=0
-    )
+    harmonics = np.fft.rfftfreq(steps, 1 / steps)  # 0, 1, 2, ...
+    frequencies = 2 * np.pi * harmonics[:, None] / equations.period
+    a = np.fft.irfft(1j * frequencies * np.fft.rfft(v, axis=0), steps, axis=0)
     lam = interpolated(equations.lam, steps)
     states, residual = [], 0.0
     first = float(equations.time[0])

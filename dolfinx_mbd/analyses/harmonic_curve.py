@@ -38,13 +38,15 @@ from dolfinx_mbd.results.solution import Solution
 
 __all__ = ["HarmonicCurve", "harmonic_curve"]
 
-_CORRECTIONS = 12
+_CORRECTIONS = 12  # largest number of corrections of a point
 _REUSES = 4  # corrections of a point with the derivative at the point before
 _SHARPEST = 0.3  # largest angle between the tangents of two points, rad
 _SMOOTH = 0.1  # angle below which the next step is longer, rad
 _SMALLEST = 1e-7  # smallest step, relative to the range of the parameter
 _DIFFERENCE = 1e-6  # step of differences, relative to the range of the parameter
 _FOLD = 1e-9  # derivative of the parameter at a fold, relative to its range
+_SECANTS = 40  # largest number of steps of the search for a fold
+_GROWTH = 10  # largest correction relative to the step; a longer one does not converge
 
 
 class Tangent(NamedTuple):
@@ -191,7 +193,7 @@ class _Curve:
         self.parameters: list[float] = []
         self.points: list[HarmonicEquations] = []
         self.folds: list[int] = []
-        self._unit = 1e-300  # largest motion so far
+        self._unit = 1e-300  # unit of z: the largest motion so far
         # Last derivative of the unbalanced forces with respect to the parameter, (instants, nv)
         self._slope: Array = np.zeros(0)
 
@@ -203,17 +205,20 @@ class _Curve:
         self._add(p, point)
 
     def _system(self, p: float) -> System:
+        """Return the mechanism for a value of the parameter."""
         return instance("build(p)", self.build(p), System)  # type: ignore[no-any-return]
 
     def _period(self, p: float) -> float:
+        """Return the period for a value of the parameter, s."""
         return number("period(p)", self.period(p), positive=True, unit="s")
 
     def _add(self, p: float, point: HarmonicEquations) -> None:
+        """Add a point; the unit of z grows with the motion."""
         self.parameters.append(p)
         self.points.append(point)
         self._unit = max(self._unit, float(np.linalg.norm(point.coordinates(point.x))))
 
-    def _at(self, p: float, point: HarmonicEquations) -> HarmonicEquations:
+    def _equations_at(self, p: float, point: HarmonicEquations) -> HarmonicEquations:
         """Return the equations for a value of the parameter at the motion of a point."""
         system = self._system(p)
         if system.num_velocities != point.system.num_velocities:
@@ -256,7 +261,7 @@ class _Curve:
             if outside:
                 end = min(max(value, min(self.span)), max(self.span))
                 fraction = (end - p) / (value - p)
-                last = self._at(end, point)
+                last = self._equations_at(end, point)
                 last.x = point.x + fraction * (corrected.x - point.x)
                 solve(last, _CORRECTIONS, self.tolerance)
                 self._add(end, last)
@@ -271,38 +276,41 @@ class _Curve:
         """Add the point within a step at which the parameter turns back, found by secants."""
         # Distances along the tangent, and the rates of the parameter there
         (low, low_rate), (high, high_rate) = (0.0, tangent.parameter), (step, 0.0)
-        best: tuple[float, HarmonicEquations] | None = None
-        for k in range(40):
+        last: tuple[float, HarmonicEquations] | None = None
+        for k in range(_SECANTS):
             middle = 0.5 * (low + high)
+            # `high` has a rate only after bisections: that at the end of the step is not computed
             if k > 1 and high_rate * low_rate < 0:
                 middle = (low * high_rate - high * low_rate) / (high_rate - low_rate)
             new = self._correct(p, point, tangent, middle)
             if new is None:
                 break
-            rate, best = self._tangent(*new, tangent).parameter, new
+            rate, last = self._tangent(*new, tangent).parameter, new
             if rate * low_rate > 0:
                 low, low_rate = middle, rate
             else:
                 high, high_rate = middle, rate
             if abs(rate) <= _FOLD * self.range:
                 break
-        if best is not None and min(self.span) <= best[0] <= max(self.span):
+        if last is not None and min(self.span) <= last[0] <= max(self.span):
             self.folds.append(len(self.points))
-            self._add(*best)
+            self._add(*last)
 
     def _derivative(self, p: float, point: HarmonicEquations) -> Array:
         """Return the derivative of the projected unbalanced forces with respect to the parameter p.
 
         Its shape is (instants · m,), where m is the number of increments that the constraints
-        permit.
+        permit. That of all forces is kept for the next corrections (`_slope`).
         """
         h = _DIFFERENCE * self.range
-        inner = min(max(p, min(self.span) + h), max(self.span) - h)  # stay within the span
-        after, before = (self._at(value, point).forces() for value in (inner + h, inner - h))
+        centre = min(max(p, min(self.span) + h), max(self.span) - h)  # stay within the span
+        after, before = (
+            self._equations_at(value, point).forces() for value in (centre + h, centre - h)
+        )
         self._slope = np.asarray((after - before) / (2 * h))
         return point.projected(self._slope)
 
-    def _row(self, point: HarmonicEquations, tangent: Tangent) -> Array:
+    def _tangent_row(self, point: HarmonicEquations, tangent: Tangent) -> Array:
         """Return the row whose product with (z, p) is the inner product with a tangent."""
         z = point.coordinates(tangent.motion)
         return np.append(z / self._unit**2, tangent.parameter / self.range**2)
@@ -310,19 +318,24 @@ class _Curve:
     def _tangent(self, p: float, point: HarmonicEquations, along: Tangent) -> Tangent:
         """Return the tangent with unit length, in the sense of another one."""
         slope, (matrix, _) = self._derivative(p, point), point.linear_system()
-        row = self._row(point, along)
+        row = self._tangent_row(point, along)
         bordered = np.block([[matrix, slope[:, None]], [row[:-1], row[-1:]]])
         right = np.zeros(len(bordered))
         right[-1] = 1.0
-        y = _solution(bordered, right)
-        length = np.sqrt(float(y[:-1] @ y[:-1]) / self._unit**2 + y[-1] ** 2 / self.range**2)
+        solution = _solution(bordered, right)
+        length = np.sqrt(
+            float(solution[:-1] @ solution[:-1]) / self._unit**2 + solution[-1] ** 2 / self.range**2
+        )
         # a direction: only a finite change needs the curvature of the constraints (`fitted`)
-        return Tangent(point.change(y[:-1] / length, fitted=False), float(y[-1] / length))
+        return Tangent(
+            point.change(solution[:-1] / length, fitted=False), float(solution[-1] / length)
+        )
 
-    def _angle(self, point: HarmonicEquations, one: Tangent, two: Tangent) -> float:
+    def _angle(self, point: HarmonicEquations, first: Tangent, second: Tangent) -> float:
         """Return the angle between two tangents, rad."""
         a, b = (
-            np.append(point.coordinates(x) / self._unit, dp / self.range) for x, dp in (one, two)
+            np.append(point.coordinates(x) / self._unit, dp / self.range)
+            for x, dp in (first, second)
         )
         return float(np.arccos(np.clip(a @ b / np.linalg.norm(a) / np.linalg.norm(b), -1, 1)))
 
@@ -332,7 +345,7 @@ class _Curve:
         """Return the point at a distance along the tangent; None if there is no convergence."""
         value, slope = p + step * tangent.parameter, self._slope
         try:
-            new = self._at(value, point)
+            new = self._equations_at(value, point)
             new.x += step * tangent.motion
             for k in range(_CORRECTIONS):
                 new.evaluate()
@@ -340,14 +353,14 @@ class _Curve:
                     return value, new
                 by_p = new.projected(slope) if k < _REUSES else self._derivative(value, new)
                 matrix, right = new.linear_system()
-                row = self._row(new, tangent)
+                row = self._tangent_row(new, tangent)
                 bordered = np.block([[matrix, by_p[:, None]], [row[:-1], row[-1:]]])
-                y = _solution(bordered, np.append(right, 0.0))
-                if not np.linalg.norm(y[:-1]) <= 10 * max(step, 1e-6) * self._unit:
+                solution = _solution(bordered, np.append(right, 0.0))
+                if not np.linalg.norm(solution[:-1]) <= _GROWTH * max(step, 1e-6) * self._unit:
                     return None  # it diverges, or is NaN
-                change = new.change(y[:-1])
-                value += float(y[-1])
-                new = self._at(value, new)
+                change = new.change(solution[:-1])
+                value += float(solution[-1])
+                new = self._equations_at(value, new)
                 new.x += change
         except (AssemblyError, SingularEquations, np.linalg.LinAlgError):
             return None
@@ -355,8 +368,8 @@ class _Curve:
 
 
 def _solution(matrix: Array, right: Array) -> Any:
-    """Return the solution of equations whose rows and columns have different units."""
-    rows = np.abs(matrix).max(axis=1)
-    scaled = matrix / rows[:, None]
-    columns = np.abs(scaled).max(axis=0)
-    return np.linalg.solve(scaled / columns, right / rows) / columns
+    """Return the solution of equations with different units: rows and columns are scaled."""
+    row_sizes = np.abs(matrix).max(axis=1)
+    scaled = matrix / row_sizes[:, None]
+    column_sizes = np.abs(scaled).max(axis=0)
+    return np.linalg.solve(scaled / column_sizes, right / row_sizes) / column_sizes

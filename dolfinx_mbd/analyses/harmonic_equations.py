@@ -38,7 +38,7 @@ from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["HarmonicEquations", "SingularEquations", "reference_spins"]
 
-_RANK = 1e-10
+_RANK = 1e-10  # singular values of constraints below this fraction of the largest are ignored
 _NEAR = 1e-6  # unbalanced force near which round-off may matter
 _FREE = 1e-13  # reciprocal condition number below which the equations are singular
 
@@ -105,6 +105,7 @@ class HarmonicEquations:
         self.error, self.violation, self.row = np.inf, np.inf, 0
 
     def _increment(self, state: State) -> Array:
+        """Return the increment (nv,) from the reference motion to a state."""
         x = increment_between(self.system, self._reference(state.time), state.q)
         x[self.system.states] = state.v[self.system.states]
         return x
@@ -154,43 +155,48 @@ class HarmonicEquations:
         return other
 
     def disturbances(self) -> tuple[tuple[Array, Array, Array], Array, Array, int]:
-        """Return A₀, A₁, A₂ (N m, N m) of `harmonic_stability`, X (N, nv, m), D and a number.
+        """Return A₀, A₁, A₂ (N m, N m) of `harmonic_stability`, X (N, nv, m), D, number of motions.
 
-        The number is that of the free motions; the states of loads follow after them.
+        The states of loads follow after the free motions in each group of m unknowns.
         """
         self.evaluate()
-        states, points, D = self.system.states, np.arange(len(self.x)), self.derivative
+        states, instants, D = self.system.states, np.arange(len(self.x)), self.derivative
         bases = []
-        for k, _, _ in self._points():
+        for k, _, _ in self._at_instants():
             free = len(self.x[0]) - len(states)
             B, M = self.at.constraint_matrix()[:, :free], self._M[k][:free, :free]
             basis = null_space(B, M) if len(B) else np.diag(np.diag(M) ** -0.5)
             bases.append(scipy.linalg.block_diag(basis, np.eye(len(states))))
         Z = np.array(bases)
         X, m = self._inverse @ Z, Z.shape[2]
-        one = np.zeros((len(points), Z.shape[1], len(points), m))
-        one[points, :, points] = self._by_rate @ X
-        zero = D[:, None, :, None] * np.einsum("kab,jbc->kajc", self._by_rate, X, optimize=True)
-        zero[points, :, points] += self._by_x @ Z
+        v_by_rate = np.zeros((len(instants), Z.shape[1], len(instants), m))
+        v_by_rate[instants, :, instants] = self._by_rate @ X
+        v_by_z = D[:, None, :, None] * np.einsum("kab,jbc->kajc", self._by_rate, X, optimize=True)
+        v_by_z[instants, :, instants] += self._by_x @ Z
 
         def forces(stiffness: Array | None, speeds: Array | None, rates: Array | None) -> Array:
             """Return Zᵀ times the forces of displacements, speeds and their rates, (N m, N m)."""
-            out = np.zeros_like(one)
+            out = np.zeros_like(v_by_rate)
             if stiffness is not None:
-                out[points, :, points] = stiffness @ Z
+                out[instants, :, instants] = stiffness @ Z
             if speeds is not None:
                 out += np.einsum("kab,kbjc->kajc", self._C, speeds, optimize=True)
             if rates is not None:
                 out += np.einsum("kab,kbjc->kajc", self._M, rates, optimize=True)
             return np.einsum("kab,kajc->kbjc", Z, out, optimize=True).reshape(
-                len(points) * m, len(points) * m
+                len(instants) * m, len(instants) * m
             )
 
-        D0, D1 = (np.tensordot(D, x, axes=(1, 0)) for x in (zero, one))
-        matrices = forces(self._K, zero, D0), forces(None, one, zero + D1), forces(None, None, one)
+        # Rates of the velocities by (D + ∂/∂t), sorted by powers of ∂/∂t
+        D0, D1 = (np.tensordot(D, x, axes=(1, 0)) for x in (v_by_z, v_by_rate))
+        matrices = (
+            forces(self._K, v_by_z, D0),
+            forces(None, v_by_rate, v_by_z + D1),
+            forces(None, None, v_by_rate),
+        )
         return matrices, X, D, m - len(states)
 
-    def _points(self) -> Iterator[tuple[int, float, Array]]:
+    def _at_instants(self) -> Iterator[tuple[int, float, Array]]:
         """Set the assembler to each instant; yield its index, its time and the rate of x."""
         rate = self.derivative @ self.x
         v = self.velocities(self.x, rate)
@@ -216,14 +222,14 @@ class HarmonicEquations:
 
     def forces(self) -> Array:
         """Return the unbalanced forces (N, nv) for the given multipliers."""
-        return np.array([self.at.rows.copy() for _ in self._points()])
+        return np.array([self.at.rows.copy() for _ in self._at_instants()])
 
     def evaluate(self) -> None:
         """Compute forces and their derivatives; set the multipliers, `error` and `violation`."""
         at, states = self.at, self.system.states
         self.error, self.violation, self.row = 0.0, 0.0, 0
-        points, freedoms = [], set()
-        for k, t, rate in self._points():
+        per_instant, numbers_of_free_motions = [], set()
+        for k, t, rate in self._at_instants():
             B = at.constraint_matrix()
             if len(B):
                 self.lam[k] -= np.linalg.lstsq(B.T, at.rows, rcond=_RANK)[0]
@@ -237,17 +243,17 @@ class HarmonicEquations:
             T, by_x, by_rate = self._velocity_derivatives(self.x[k], rate)
             basis = null_space(B, tangents.M) if len(B) else np.diag(np.diag(tangents.M) ** -0.5)
             fit = -np.linalg.lstsq(B, at.values, rcond=_RANK)[0] if len(B) else np.zeros(len(T))
-            freedoms.add(basis.shape[1])
+            numbers_of_free_motions.add(basis.shape[1])
             inverse = np.linalg.inv(T)
             K = tangents.K.copy()
             K[:, states] = 0.0
-            points.append(
+            per_instant.append(
                 (at.rows.copy(), K, tangents.C, tangents.M, by_x @ inverse, by_rate, inverse,
                  basis, fit)
             )  # fmt: skip
-        if len(freedoms) > 1:
+        if len(numbers_of_free_motions) > 1:
             raise SingularEquations(self.row)
-        arrays = (np.array(column) for column in zip(*points, strict=True))
+        arrays = (np.array(column) for column in zip(*per_instant, strict=True))
         self._rows, self._K, self._C, self._M, self._by_x, self._by_rate, *rest = arrays
         self._inverse, self._basis, self._fit = rest
 
@@ -268,14 +274,14 @@ class HarmonicEquations:
         """Return the matrix (N m, N m) and the right-hand side of Newton's method for z."""
         D, Z = self.derivative, self._basis
         count, _, m = Z.shape
-        points = np.arange(count)
+        instants = np.arange(count)
         moves = self._inverse @ Z
         P = D[:, None, :, None] * np.einsum("kab,jbc->kajc", self._by_rate, moves, optimize=True)
-        P[points, :, points] += self._by_x @ Z
+        P[instants, :, instants] += self._by_x @ Z
         DP = np.tensordot(D, P, axes=(1, 0))
         forces = np.einsum("kab,kbjc->kajc", self._C, P, optimize=True)
         forces += np.einsum("kab,kbjc->kajc", self._M, DP, optimize=True)
-        forces[points, :, points] += self._K @ Z
+        forces[instants, :, instants] += self._K @ Z
         J = np.einsum("kab,kajc->kbjc", Z, forces, optimize=True)
         fit = self._fit
         speeds = _times(self._by_x, fit) + _times(self._by_rate, D @ _times(self._inverse, fit))

@@ -74,21 +74,22 @@ def _monodromy(equations: HarmonicEquations, count: int) -> Array:
     (A0, A1, A2), X, D, num_motions = equations.at_instants(count).disturbances()
     m = X.shape[2]
     total, free = count * m, np.tile(np.arange(m) < num_motions, count)
-    number, rates = int(free.sum()), np.flatnonzero(free)
+    num_rates, rate_indices = int(free.sum()), np.flatnonzero(free)
     # The equations of z as E ẏ = G y, where y contains z and the rates s of the motions; states of
     # loads have no s
-    E, G = np.zeros((2, total + number, total + number))
-    upper, rows = np.arange(number), np.r_[rates, np.flatnonzero(~free)]
-    E[upper, rates] = G[upper, total + upper] = 1.0
-    E[number:, :total] = A1[rows]
-    E[number:, rates] = 0.0
-    E[number:, total:] = A2[np.ix_(rows, rates)]
-    G[number:, :total], G[number:, total:] = -A0[rows], -A1[np.ix_(rows, rates)]
+    E, G = np.zeros((2, total + num_rates, total + num_rates))
+    definitions, rows = np.arange(num_rates), np.r_[rate_indices, np.flatnonzero(~free)]
+    E[definitions, rate_indices] = G[definitions, total + definitions] = 1.0
+    E[num_rates:, :total] = A1[rows]
+    E[num_rates:, rate_indices] = 0.0
+    E[num_rates:, total:] = A2[np.ix_(rows, rate_indices)]
+    G[num_rates:, :total], G[num_rates:, total:] = -A0[rows], -A1[np.ix_(rows, rate_indices)]
     flow = scipy.linalg.expm(equations.period * np.linalg.solve(E, G))
     values = np.linalg.pinv(X) @ X[0]  # smooth functions of the phase, 1 at the first instant
-    start, read = np.zeros((2, m + num_motions, total + number))
+    # `start` are the y of unit values at the first instant; `read` returns these values of y
+    start, read = np.zeros((2, m + num_motions, total + num_rates))
     start[:m, :total] = values.reshape(total, m).T
-    start[m:, total:] = start[:num_motions, rates]
+    start[m:, total:] = start[:num_motions, rate_indices]
     read[:m, :m] = np.eye(m)
     project = np.linalg.pinv(X[0])[:num_motions]
     read[m:, :total] = np.einsum("an,k,knb->akb", project, D[0], X).reshape(num_motions, total)

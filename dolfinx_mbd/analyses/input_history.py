@@ -49,10 +49,10 @@ class InputHistory:
                 table = np.array([*islice(reversed(self._values), window + 1)])[::-1]
                 self._largest = max(self._largest, float(np.abs(table).max()))
                 if len(table) > window and not self._warned:
-                    self._check(np.diff(table, axis=0))
+                    self._warn_of_growth(np.diff(table, axis=0))
 
-    def _check(self, changes: Array) -> None:
-        """Warn if changes (window, inputs) alternate in sign and grow."""
+    def _warn_of_growth(self, changes: Array) -> None:
+        """Warn if the changes (window, inputs) of an input alternate in sign and grow."""
         late = changes[len(changes) // 2 :]
         alternation = (late[1:] * late[:-1] < 0.0).mean(axis=0)
         sizes = np.abs(changes.reshape(4, -1, len(self._names))).max(axis=1)  # of each quarter
@@ -70,7 +70,9 @@ class InputHistory:
             "or dt"
         )
         quantity, value = "growth of an input", float(growth[k])
-        warn(AccuracyWarning(text, quantity=quantity, value=value, limit=_GROWTH**3))
+        warn(
+            AccuracyWarning(text, quantity=quantity, value=value, limit=_GROWTH**3)
+        )  # three ratios of quarters
 
     def growth(self) -> str:
         """Return a text about the inputs whose changes grew in the last steps, or an empty text."""

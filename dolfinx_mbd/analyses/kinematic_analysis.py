@@ -26,6 +26,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.integer]
 
 _SINGULAR = 1e-7  # a position is singular if the ratio of extreme singular values is smaller
+_MOVES = 1e-6  # smallest component of a motion that counts, relative to its largest ones
+_CLOSED = 1e-6  # largest violation of a constraint, m or rad; relative to positions beyond 1 m
 _RANK = 1e-9  # singular values below this fraction of the largest one count as zero
 
 
@@ -106,6 +108,7 @@ def kinematic_analysis(
                 rows = np.setdiff1d(np.arange(len(B)), redundant)
                 _check_determined(at, B, len(rows), t)
             scaled, _, _ = without_units(system, all_columns)
+            # The sign differs between the assemblies that meet in a singular position
             sign = _orientation(scaled[rows][:, system.rigid])
             first_sign = first_sign or sign
             if sign != first_sign or not sign:
@@ -116,8 +119,10 @@ def kinematic_analysis(
                     "joint, omit this time, or use shorter steps",
                     t,
                 )
-            moving = elastic_start == "undeformed"
-            states.append(_moving_state(at, B, t, limit) if moving else _quasi_static_state(at, t))
+            undeformed = elastic_start == "undeformed"
+            states.append(
+                _moving_state(at, B, t, limit) if undeformed else _quasi_static_state(at, t)
+            )
     except KinematicError as error:
         error.solution = Solution(system, states) if states else None
         raise
@@ -157,13 +162,14 @@ def _check_determined(at: Assembler, B: Array, rank: int, t: float) -> None:
     free = B.shape[1] - rank
     if free == 0:
         return
-    null = np.linalg.svd(B)[2][rank:] if len(B) else np.eye(B.shape[1])
+    free_motions = np.linalg.svd(B)[2][rank:] if len(B) else np.eye(B.shape[1])
     size = np.zeros(s.num_velocities)
-    size[s.rigid] = np.linalg.norm(null, axis=0)
+    size[s.rigid] = np.linalg.norm(free_motions, axis=0)
     bodies = zip(s.bodies, s.v_slices, strict=True)
-    names = [repr(body.name) for body, part in bodies if np.any(size[part] > 1e-6)]
-    loose = [repr(joint.name) for joint in s.joints if joint.clearance is not None]
-    cure = f", or system.ideal without the clearances of {', '.join(loose)}" if loose else ""
+    names = [repr(body.name) for body, part in bodies if np.any(size[part] > _MOVES)]
+    clearances = [repr(joint.name) for joint in s.joints if joint.clearance is not None]
+    names_of_loose = ", ".join(clearances)
+    cure = f", or system.ideal without the clearances of {names_of_loose}" if clearances else ""
     drivers = "1 driver leaves" if len(s.drivers) == 1 else f"{len(s.drivers)} drivers leave"
     raise KinematicError(
         f"{drivers} {free} degree{'s' * (free > 1)} of freedom at t = {t:g} s "
@@ -269,20 +275,20 @@ def inverse_dynamics(
             f"{system.num_coordinates}: it belongs to other bodies"
         )
     actuators = list(entries("actuators", actuators, "a list of joints"))
-    axes = [_coordinate(system, a) for a in actuators]
+    axes = [_actuated_coordinate(system, a) for a in actuators]
     if len(set(axes)) < len(axes):
         reject("actuators", actuators, "a list with the axis of each joint once")
-    same = [j.name for j in motion.system.joints] == [j.name for j in system.joints]
+    same_joints = [j.name for j in motion.system.joints] == [j.name for j in system.joints]
     at = Assembler(system)
     states: list[State] = []
-    efforts, left = np.zeros((len(motion), len(axes))), np.zeros(len(motion))
+    efforts, unbalanced_ratios = np.zeros((len(motion), len(axes))), np.zeros(len(motion))
     for k, t in enumerate(map(float, motion.time)):
         at.q[:], at.v[:], at.a[:] = motion.q[k], motion.v[k], motion.a[k]
-        if same:
+        if same_joints:
             at.angles[:] = motion.angles[k]
         efforts[k] = _balance(at, t, axes)
-        row, left[k] = unbalanced(at, t)
-        if left[k] > tolerance:
+        row, unbalanced_ratios[k] = unbalanced(at, t)
+        if unbalanced_ratios[k] > tolerance:
             raise InputError(
                 "no joint, driver or actuator carries a force that the motion requires at "
                 f"t = {t:g} s: {system.row_name(row)}, {abs(at.rows[row]):.3g} (N or N m). Name "
@@ -293,11 +299,12 @@ def inverse_dynamics(
     return InverseDynamics(
         Solution(system, states, complete=motion.complete),
         dict(zip(actuators, efforts.T, strict=True)),
-        left,
+        unbalanced_ratios,
     )
 
 
-def _coordinate(system: System, actuator: str | JointCoordinate) -> JointCoordinate:
+def _actuated_coordinate(system: System, actuator: str | JointCoordinate) -> JointCoordinate:
+    """Return the coordinate of a joint that an actuator drives."""
     instance("every entry of actuators", actuator, (str, JointCoordinate))
     name, motion = (
         (actuator, None) if isinstance(actuator, str) else (actuator.joint, actuator.motion)
@@ -310,20 +317,20 @@ def _balance(at: Assembler, t: float, axes: list[JointCoordinate]) -> Array:
     at.lam[:] = 0.0
     at.residual(t)
     row = int(np.argmax(np.abs(at.values))) if len(at.values) else -1
-    if row >= 0 and abs(at.values[row]) > 1e-6 * max(1.0, float(np.abs(at.position).max())):
+    if row >= 0 and abs(at.values[row]) > _CLOSED * max(1.0, float(np.abs(at.position).max())):
         raise InputError(
             f"the motion violates {at.system.constraint_name(row)} at t = {t:g} s: it is "
             f"off by {abs(at.values[row]):.3g} (m or rad)"
         )
-    scale = at.scale.copy()
+    acting = at.scale.copy()
     B = at.constraint_matrix()
-    E = [at.frames.axis_gradient(c.joint, c.motion) for c in axes]
-    whole = np.concatenate([B, *(-e[None] for e in E)])
-    unknowns = np.linalg.lstsq(whole.T, -at.rows, rcond=_RANK)[0]
+    gradients = [at.frames.axis_gradient(c.joint, c.motion) for c in axes]
+    rows = np.concatenate([B, *(-gradient[None] for gradient in gradients)])
+    unknowns = np.linalg.lstsq(rows.T, -at.rows, rcond=_RANK)[0]
     at.lam[:], efforts = unknowns[: len(B)], unknowns[len(B) :]
     at.residual(t)
-    for effort, e in zip(efforts, E, strict=True):
-        at.rows -= effort * e
-        at.scale += np.abs(effort * e)
-    np.maximum(at.scale, scale, out=at.scale)
+    for effort, gradient in zip(efforts, gradients, strict=True):
+        at.rows -= effort * gradient
+        at.scale += np.abs(effort * gradient)
+    np.maximum(at.scale, acting, out=at.scale)
     return efforts

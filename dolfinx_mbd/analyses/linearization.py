@@ -39,6 +39,7 @@ Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 _BALANCE = 1e-6  # largest unbalanced force of a steady motion, relative to the acting forces
+_ANGLE = 0.3  # rotation after which the coefficients are compared, rad, or motion in m
 _CONSTANT = 1e-7  # largest change along a steady motion, relative to the largest coefficient
 
 
@@ -120,7 +121,7 @@ def linearize(
             try:
                 return body.linearization(checked.system, state, count, *signals)  # type: ignore[no-any-return]
             except SteadyError as error:
-                raise SteadyError(f"{error}{_note(checked)}") from error
+                raise SteadyError(f"{error}{_note_on_functions(checked)}") from error
     at = Assembler(checked.system)
     bodies, fixed = Axes.of_bodies(system, state.q, state.v), Axes.common(system, np.zeros(3))
     choices = {"body": bodies, "global": fixed}
@@ -141,8 +142,8 @@ def linearize(
             continue
         coefficients = motions.reduced(basis)
         poles, vectors = poles_of(*coefficients, len(system.states))
-        motion = basis @ vectors
-        modes = motions.resolve @ motion
+        free_motions = basis @ vectors
+        modes = motions.resolve @ free_motions
         largest = np.abs(modes).argmax(axis=0)
         check_deformation(system, [state])
         return LinearizedSystem.from_matrices(
@@ -156,16 +157,16 @@ def linearize(
             modes=modes / np.take_along_axis(modes, largest[None], axis=0),
             inputs=checked.names,
             outputs=observed.names,
-            dominant=_dominant(system, motions.mass, motion),
+            dominant=_dominant(system, motions.mass, free_motions),
         )
     raise SteadyError(
         f"the state at t = {state.time:g} s is neither an equilibrium nor part of a steady motion: "
         f"{'; '.join(reasons)}. Linearize about equilibrium(system), or a steady rotation"
-        f"{_note(checked)}"
+        f"{_note_on_functions(checked)}"
     )
 
 
-def _note(inputs: Inputs) -> str:
+def _note_on_functions(inputs: Inputs) -> str:
     """Return a text about the inputs of loads whose values are functions of the user."""
     if not inputs.functions:
         return ""
@@ -220,7 +221,7 @@ def _steady_coefficients(at: Assembler, t: float, axes: Axes) -> tuple[SmallMoti
         if errors.max() > _BALANCE * speeds.max():
             raise SteadyError("the deformation of bodies changes")
     fastest = float(speeds[s.rigid].max())
-    step = 0.3 / fastest
+    step = _ANGLE / fastest
     first = motions.reduced(basis)
     later = _balanced_coefficients(at, t + step, move_steadily(at, axes, step))
     if s.num_constraints:
@@ -229,9 +230,10 @@ def _steady_coefficients(at: Assembler, t: float, axes: Axes) -> tuple[SmallMoti
             raise SteadyError("the constraints change along the motion")
     names = ("inertia", "damping", "stiffness")
     second, noises = later.reduced(basis), motions.round_off(basis)
-    for power, (name, one, two) in enumerate(zip(names, first, second, strict=True)):
-        size = max(fastest**power, np.abs(one).max(), np.abs(two).max())
-        if np.abs(one - two).max() > _CONSTANT * size + noises[power]:
+    # The coefficients may have the order of the speed to the power 0, 1 or 2
+    for power, (name, before, after) in enumerate(zip(names, first, second, strict=True)):
+        size = max(fastest**power, np.abs(before).max(), np.abs(after).max())
+        if np.abs(before - after).max() > _CONSTANT * size + noises[power]:
             raise SteadyError(f"the {name} changes along the motion")
     return motions, basis, step
 
@@ -262,15 +264,17 @@ def _constant_matrices(
     if not (inputs.names or outputs.names):
         step = 0.0
     t, results = state.time, []
-    for time in (t, t + step)[: 2 if step else 1]:
+    for time in (t, t + step) if step else (t,):
         _set_motion(at, state)
-        now = axes if time == t else move_steadily(at, axes, step)
+        axes_then = axes if time == t else move_steadily(at, axes, step)
         results.append(
-            state_space(at, time, _balanced_coefficients(at, time, now), basis, inputs, outputs)
+            state_space(
+                at, time, _balanced_coefficients(at, time, axes_then), basis, inputs, outputs
+            )
         )
-    for name, one, two in zip("ABCD", results[0], results[-1], strict=True):
-        size = np.abs(one).max(initial=0.0)
-        if np.abs(one - two).max(initial=0.0) > _CONSTANT * size:
+    for name, before, after in zip("ABCD", results[0], results[-1], strict=True):
+        size = np.abs(before).max(initial=0.0)
+        if np.abs(before - after).max(initial=0.0) > _CONSTANT * size:
             raise SteadyError(f"matrix {name} of inputs and outputs changes along the motion")
     return results[0]
 

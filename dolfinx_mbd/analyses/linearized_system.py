@@ -193,6 +193,7 @@ class LinearizedSystem(Poles):
         return control.ss(*self._checked_matrices(), **labels)
 
     def _checked_matrices(self) -> StateSpace:
+        """Return A, B, C and D; raise an error without inputs or outputs."""
         if not (self.inputs and self.outputs):
             raise InputError("a state space needs inputs and outputs: linearize(..., inputs=[...])")
         return self.matrices
@@ -201,9 +202,9 @@ class LinearizedSystem(Poles):
         """Return a table of the poles, each with the body that has most of the kinetic energy."""
         states = len(self.system.states)
         count = len(self.mass) - states
-        number = "1 coordinate" if count == 1 else f"{count} coordinates"
-        number += f" and {states} state{'s' * (states > 1)} of loads" if states else ""
-        lines = [f"{self.stability}; {number} ({self.axes} axes)"]
+        description = "1 coordinate" if count == 1 else f"{count} coordinates"
+        description += f" and {states} state{'s' * (states > 1)} of loads" if states else ""
+        lines = [f"{self.stability}; {description} ({self.axes} axes)"]
         lines.append(f"{'':>3}{'Hz':>14}{'damping':>10}{'pole, 1/s':>28}  mostly")
         rows = zip(self.poles, self.frequencies, self.damping_ratios, self.dominant, strict=True)
         for k, (pole, frequency, ratio, name) in enumerate(rows):

@@ -19,7 +19,10 @@ REGULARIZATIONS = np.logspace(-8, 0, 65)
 """Values of the regularization from which the default is chosen."""
 
 PADDING = 0.1
-"""Length by which a signal is continued at each end, by its odd reflection."""
+"""Length by which a signal is continued at each end, relative to its own length.
+
+The continuation is the odd reflection of the signal.
+"""
 
 CHUNK = 256  # frequencies that are solved together
 
@@ -35,7 +38,14 @@ class LinearSensor(NamedTuple):
 
 
 class LoadResponse:
-    """Weighted response of all signals to the scaled loads and to the products ω_iω_j."""
+    """Weighted response of all signals to the scaled loads and to the products ω_iω_j.
+
+    Args:
+        body: The body.
+        sensors: Its sensors.
+        inputs: Work of the scaled loads on rigid motion and modes, (6 + n, loads).
+        weights: Factors of the signals, (signals,).
+    """
 
     def __init__(
         self, body: ReducedBody, sensors: list[LinearSensor], inputs: Array, weights: Array
@@ -52,11 +62,9 @@ class LoadResponse:
     def response(self, frequencies: Array) -> tuple[Any, Any]:
         """Return the responses to loads (k, signals, loads) and products ω_iω_j (k, signals, 6)."""
         w = 2 * np.pi * np.asarray(frequencies)[:, None, None]
-        m = self.free
-        elastic = (
-            m.stiffness[:, ELASTIC] + 1j * w * m.damping[:, ELASTIC] - w**2 * m.mass[:, ELASTIC]
-        )
-        rigid = np.broadcast_to(m.mass[:, RIGID], (len(w), *m.mass[:, RIGID].shape))
+        M, C, K = self.free.mass, self.free.damping, self.free.stiffness
+        elastic = K[:, ELASTIC] + 1j * w * C[:, ELASTIC] - w**2 * M[:, ELASTIC]
+        rigid = np.broadcast_to(M[:, RIGID], (len(w), *M[:, RIGID].shape))
         state = np.linalg.solve(np.concatenate([rigid, elastic], axis=2), self.inputs + 0j)
         factors = np.where(self.is_acceleration[:, None], -(w**2), 1.0)
         signals = self.rows[:, RIGID] @ state[:, RIGID] + factors * (
@@ -68,7 +76,15 @@ class LoadResponse:
 
 
 class LoadEquations:
-    """Weighted least squares for the loads at all frequencies up to the highest one."""
+    """Weighted least squares for the loads at all frequencies up to the highest one.
+
+    Args:
+        model: Weighted response of the signals.
+        y: Measured signals, (nt, signals).
+        spins: Products ω_iω_j of the angular velocity, (nt, 6).
+        rate: Sampling rate, Hz.
+        highest: Highest frequency, Hz.
+    """
 
     def __init__(
         self, model: LoadResponse, y: Array, spins: Array, rate: float, highest: float
@@ -78,13 +94,13 @@ class LoadEquations:
         Y, P = _extend_signal(y * model.weights, self.pad), _extend_signal(spins, self.pad)
         lines = [np.linspace(X[0], X[-1], len(X)) for X in (Y, P)]  # subtracted for periodic ends
         self.steady, spin = (H[0].real for H in model.response(np.zeros(1)))
-        self.rest = lines[0] - lines[1] @ spin.T
+        self.rest = lines[0] - lines[1] @ spin.T  # without the effect of the rotation
         Y, P = (X - start for X, start in zip((Y, P), lines, strict=True))
         self.Y, self.P = np.fft.rfft(Y, axis=0), np.fft.rfft(P, axis=0)
         frequencies = np.fft.rfftfreq(len(Y), 1 / rate)
         self.frequencies = np.asarray(frequencies[frequencies <= highest], dtype=float)
 
-    def parts(self) -> Iterator[tuple[slice, Any, Any, Any]]:
+    def chunks(self) -> Iterator[tuple[slice, Any, Any, Any]]:
         """Yield chunks of frequencies with responses H, and known and remaining parts of signals.
 
         The loads F satisfy H F ≈ b with the remaining parts b.
@@ -107,15 +123,15 @@ class LoadEquations:
         size = float(self.count + 2 * self.pad)
         # the straight lines between the ends; Σ|ŷ|² over frequencies is size/2 times Σ|y|²
         lines = np.sqrt(size / 2) * np.linalg.qr(self.rest, mode="r")
-        remains, explained = _shares(self.steady[None], lines[None], scale)
-        for _, H, _, b in self.parts():
-            more = _shares(H, b[:, None], scale)
-            remains, explained = remains + more[0], explained + more[1]
+        unexplained, explained = _unexplained(self.steady[None], lines[None], scale)
+        for _, H, _, b in self.chunks():
+            added = _unexplained(H, b[:, None], scale)
+            unexplained, explained = unexplained + added[0], explained + added[1]
         noise = size  # sum over the instants of a unit variance
         if len(self.steady) > self.model.count:
             free = (len(self.frequencies) + 1) * len(self.steady) - explained[0]
-            noise = max(noise, float(remains[0] / free))
-        return float(REGULARIZATIONS[np.argmin(remains + 2 * noise * explained)])
+            noise = max(noise, float(unexplained[0] / free))
+        return float(REGULARIZATIONS[np.argmin(unexplained + 2 * noise * explained)])
 
     def solve(self, damp: float) -> tuple[Array, Array]:
         """Return the scaled loads (nt, loads) and the weighted residuals (nt, signals).
@@ -125,17 +141,17 @@ class LoadEquations:
         """
         F = np.zeros((len(self.Y), self.model.count), dtype=complex)
         explained = np.zeros_like(self.Y)
-        for chunk, H, known, b in self.parts():
+        for chunk, H, known, b in self.chunks():
             F[chunk] = (_damped_inverse(H, damp) @ b[:, :, None])[:, :, 0]
             explained[chunk] = known + (H @ F[chunk, :, None])[:, :, 0]
         line = self.rest @ _damped_inverse(self.steady, damp).T
         inside, size = slice(self.pad, self.pad + self.count), self.count + 2 * self.pad
-        loads, left = (np.fft.irfft(X, n=size, axis=0) for X in (F, self.Y - explained))
-        return (loads + line)[inside], (left + self.rest - line @ self.steady.T)[inside]
+        loads, unexplained = (np.fft.irfft(X, n=size, axis=0) for X in (F, self.Y - explained))
+        return (loads + line)[inside], (unexplained + self.rest - line @ self.steady.T)[inside]
 
 
-def _shares(H: Any, b: Any, scale: float) -> tuple[Array, Array]:
-    """Return the unexplained part and the explained number of signals for `REGULARIZATIONS`.
+def _unexplained(H: Any, b: Any, scale: float) -> tuple[Array, Array]:
+    """Return the unexplained squares and the explained fractions for `REGULARIZATIONS`.
 
     H are responses (k, signals, loads), and b signals (k, m, signals). The first result is the sum
     of the squares that the loads do not explain, the second the sum of the fractions s²/(s² + λ²).
@@ -145,8 +161,8 @@ def _shares(H: Any, b: Any, scale: float) -> tuple[Array, Array]:
     outside = max(0.0, float(np.sum(np.abs(b) ** 2) - np.sum(sizes)))
     squares = (scale * REGULARIZATIONS[:, None, None]) ** 2
     filter_factors = 1 / (1 + squares / np.maximum(s**2, 1e-300))
-    remains = np.sum((1 - filter_factors) ** 2 * sizes, axis=(1, 2)) + outside
-    return remains, np.asarray(filter_factors.sum(axis=(1, 2)))
+    unexplained = np.sum((1 - filter_factors) ** 2 * sizes, axis=(1, 2)) + outside
+    return unexplained, np.asarray(filter_factors.sum(axis=(1, 2)))
 
 
 def _damped_inverse(H: Any, damp: float) -> Any:

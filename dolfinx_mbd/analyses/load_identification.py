@@ -58,6 +58,9 @@ DEFAULT_NOISE = 0.01
 OBSERVED = 0.9
 """Least resolution of a load that the signals determine."""
 
+DETERMINED, SHOWN = 0.5, 0.1
+"""Least filter factor of a determined combination, and least part of a load that it shows."""
+
 SMALL = 1e-3
 """Least default noise of a signal, relative to the noise of the largest signal of its kind."""
 
@@ -235,13 +238,13 @@ def _sensor(body: ReducedBody, name: Any, signal: Any, count: int) -> LinearSens
     gauges = {gauge.name: gauge for gauge in body.gauges}
     places = {i.name: (i.point, interface_map(body, i.name)[:3]) for i in body.interfaces}
     places |= {p.name: (p.position, point_map(body, p.name)) for p in body.points}
-    text, _, axis = str(name).rpartition(" ")
+    place, _, axis = str(name).rpartition(" ")
     if name in gauges:
         labels, modes = gauges[name].labels, gauges[name].modes
         spin: Array = np.zeros((len(modes), 6))
         rows: Array = np.hstack([spin, modes])
-    elif axis in AXES and text in places:
-        point, motion = places[text]
+    elif axis in AXES and place in places:
+        point, motion = places[place]
         k = AXES.index(axis)
         labels, rows = (str(name),), motion[[k]]
         spin = -spin_fields(point[None])[:, 0, k][None]
@@ -287,6 +290,7 @@ def _deviations(
 
 
 def _warn_of_small_signal(name: str, size: float, value: float) -> None:
+    """Warn that a signal is smaller than its default noise."""
     text = (
         f"signal {name!r} is nearly zero, with a root mean square of {size:.3g}; its noise is "
         f"assumed to be {value:.3g}. Give its standard deviation: noise={{{name!r}: ...}}"
@@ -311,10 +315,10 @@ def _loads(body: ReducedBody, loads: Any) -> tuple[tuple[str, ...], Array, Array
     for interface in body.interfaces:
         for force, work in zip(FORCES, interface_map(body, interface.name), strict=True):
             known[f"{interface.name} {force}"] = work, 1.0 if force.startswith("f") else size
-    for p in body.loads:
-        scale = max(float(np.linalg.norm(p.force)), float(np.linalg.norm(p.moment)) / size)
-        work = np.concatenate([p.force, p.moment, p.modes])
-        known[p.name] = work, 1 / scale if scale > 0 else 1.0
+    for load in body.loads:
+        scale = max(float(np.linalg.norm(load.force)), float(np.linalg.norm(load.moment)) / size)
+        work = np.concatenate([load.force, load.moment, load.modes])
+        known[load.name] = work, 1 / scale if scale > 0 else 1.0
     groups = {
         interface.name: [f"{interface.name} {force}" for force in FORCES]
         for interface in body.interfaces
@@ -338,16 +342,17 @@ def _combinations(names: tuple[str, ...], right: Array, filters: Array) -> tuple
         names: Names of the loads.
         right: Right singular vectors of the response to the scaled loads, (rank, loads).
         filters: Filter factors of these vectors, (rank,): the part of a combination that the
-            regularization retains. Below one half, the combination counts as not determined, and
-            so do the combinations normal to all these vectors.
+            regularization retains. A combination with less than `DETERMINED` counts as not
+            determined, and so do the combinations normal to all these vectors.
     """
     rank = len(filters)
     full = np.linalg.svd(right)[2] if rank < len(names) else right
-    rows = [right[k] for k in range(rank) if filters[k] < 0.5] + list(full[rank:])
+    rows = [right[k] for k in range(rank) if filters[k] < DETERMINED] + list(full[rank:])
     texts = []
     for row in rows:
         row = row * np.sign(row[np.abs(row).argmax()])
-        parts = [f"{x:+.2f} {name}" for x, name in zip(row, names, strict=True) if abs(x) > 0.1]
+        pairs = zip(row, names, strict=True)
+        parts = [f"{x:+.2f} {name}" for x, name in pairs if abs(x) > SHOWN]
         texts.append(" ".join(parts))
     return tuple(texts)
 

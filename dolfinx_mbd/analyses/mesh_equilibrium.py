@@ -1,6 +1,6 @@
 """Equilibrium of mechanisms with mesh bodies, at rest or in steady rotation.
 
-Newton's method with the tangents of the deformed bodies, whose free nodes are condensed to the
+Newton's method uses the tangents of the deformed bodies, whose free nodes are condensed to the
 frames. The unbalanced forces R₀ and the violations of the constraints at the start are removed in
 steps: R(x) = (1 − p) R₀ is solved for p up to 1, with steps that are halved if Newton's method
 fails, for example where a body buckles. In a steady rotation with Ω, R contains the forces of
@@ -34,7 +34,9 @@ __all__ = ["mesh_equilibrium"]
 _ITERATIONS = 12  # largest number of Newton corrections in a load step
 _COARSE = 1e-6  # tolerance before the last load step
 _SMALLEST = 2.0**-10  # smallest load step
-_TURN = 0.7  # largest correction of a rotation, rad, or relative to the size of the mechanism
+_CLOSED = 1e-12  # largest violation of a constraint, relative to the size of the mechanism
+_ROUND_OFF = 1e-14  # smallest correction that can reduce the error, relative to coordinates
+_LARGEST = 0.7  # largest correction of a rotation, rad, or relative to the size of the mechanism
 
 
 class _Start(NamedTuple):
@@ -69,7 +71,7 @@ def mesh_equilibrium(at: Assembler, t: float, spin: Array, tolerance: float) -> 
     nodes = InternalUnknowns(at.system, np.zeros(4))  # without parameters of time integration
     with nodes.statics(at.q):
         try:
-            start = _unbalanced(at, t, nodes)
+            start = _store_unbalanced(at, t, nodes)
             done, step = 0.0, 1.0
             while done < 1.0:
                 q, lam, unknowns = at.q.copy(), at.lam.copy(), nodes.static_unknowns()
@@ -97,7 +99,7 @@ def mesh_equilibrium(at: Assembler, t: float, spin: Array, tolerance: float) -> 
     return at.state(t)
 
 
-def _unbalanced(at: Assembler, t: float, nodes: InternalUnknowns) -> _Start:
+def _store_unbalanced(at: Assembler, t: float, nodes: InternalUnknowns) -> _Start:
     """Store the unbalanced forces of the nodes at rest; return those of the frames."""
     set_rotation(at, np.zeros(3))
     nodes.put(at)
@@ -132,22 +134,23 @@ def _newton(
         at.rows -= (1.0 - p) * start.rows
         values = at.values - (1.0 - p) * start.values
         error = max(measure.residual(at, allowed, 0.0), nodes.error(allowed))
-        closed = np.abs(values).max(initial=0.0) <= 1e-12 * max(system.size, 1.0)
+        closed = np.abs(values).max(initial=0.0) <= _CLOSED * max(system.size, 1.0)
         if not np.isfinite(error):
             raise _Failure("forces are not finite: a cell may be inverted")
         if (error <= 1.0 and closed) or settled:
             return
         tangent = at.tangent(t)
-        K, fixed = steady_stiffness(at, tangent, spin), phase(at, tangent.B, spin)
-        lower = np.concatenate([-values, np.zeros(len(fixed))])
-        delta, change = saddle(K, np.concatenate([tangent.B, fixed]), -at.rows, lower)
-        if not np.abs(delta * measure.lengths).max() <= _TURN * system.size:
+        # A rotation about the axis changes no force: the corrections do not contain it
+        K, rotation = steady_stiffness(at, tangent, spin), phase(at, tangent.B, spin)
+        lower = np.concatenate([-values, np.zeros(len(rotation))])
+        delta, change = saddle(K, np.concatenate([tangent.B, rotation]), -at.rows, lower)
+        if not np.abs(delta * measure.lengths).max() <= _LARGEST * system.size:
             raise _Failure("a correction is too large")
         at.move(at.q.copy(), delta)
         at.lam += change[: len(values)]
         set_rotation(at, spin)
         size = nodes.correct(delta)
         nodes.put(at)
-        # corrections of the size of round-off cannot reduce the error further
-        settled = size <= 1e-14 * largest_coordinate(at)
+        # Corrections of the size of round-off cannot reduce the error further
+        settled = size <= _ROUND_OFF * largest_coordinate(at)
     raise _Failure(f"{_ITERATIONS} iterations do not converge")

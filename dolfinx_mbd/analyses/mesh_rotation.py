@@ -84,8 +84,9 @@ def spin_of(system: System, state: State, positions: Array, velocities: Array) -
     Raises:
         InputError: The state moves otherwise, or a body has no steady rotation.
     """
-    second = positions.T @ positions
-    inertia = np.trace(second) * np.eye(3) - second
+    # The rotation whose velocities are nearest to those of the nodes: of equal masses at them
+    moments = positions.T @ positions
+    inertia = np.trace(moments) * np.eye(3) - moments
     momentum = np.cross(positions, velocities).sum(axis=0)
     spin = np.asarray(np.linalg.lstsq(inertia, momentum, rcond=1e-12)[0], dtype=float)
     at = Assembler(system)
@@ -107,7 +108,7 @@ def spin_of(system: System, state: State, positions: Array, velocities: Array) -
 
 
 def frame_slices(system: System) -> Iterator[tuple[slice, slice]]:
-    """Yield the slices of the coordinates and the velocities of each frame."""
+    """Yield the slices of the 7 coordinates and the 6 velocities of each frame."""
     body: Any
     for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
         count = body.num_frames if hasattr(body, "step_solver") else isinstance(body, FloatingBody)
@@ -120,8 +121,8 @@ def set_rotation(at: Assembler, spin: Array) -> None:
     """Set the velocities and accelerations of all frames in a steady rotation."""
     at.v[:], at.a[:] = 0.0, 0.0
     for q, v in frame_slices(at.system):
-        place, R = at.q[q][:3], rotation_matrix(at.q[q][3:])
-        speed = np.cross(spin, place)
+        position, R = at.q[q][:3], rotation_matrix(at.q[q][3:])
+        speed = np.cross(spin, position)
         at.v[v] = np.concatenate([speed, R.T @ spin])
         at.a[v][:3] = np.cross(spin, speed)
 
@@ -129,14 +130,14 @@ def set_rotation(at: Assembler, spin: Array) -> None:
 def rates_of_rotation(at: Assembler, spin: Array) -> tuple[Array, Array, Array]:
     """Return 𝒲, diag(2 Ω̃, ω̃, 0) and 𝒟, shape (nv, nv) each."""
     n, W = at.system.num_velocities, skew(spin)
-    carry, rate, twist = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
+    velocity, rate, acceleration = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
     for q, v in frame_slices(at.system):
         translation, rotation = slice(v.start, v.start + 3), slice(v.start + 3, v.stop)
-        carry[translation, translation] = W
-        rate[translation, translation], twist[translation, translation] = 2 * W, W @ W
+        velocity[translation, translation] = W
+        rate[translation, translation], acceleration[translation, translation] = 2 * W, W @ W
         local = skew(rotation_matrix(at.q[q][3:]).T @ spin)  # ω̃ in the axes of the frame
-        carry[rotation, rotation] = rate[rotation, rotation] = local
-    return carry, rate, twist
+        velocity[rotation, rotation] = rate[rotation, rotation] = local
+    return velocity, rate, acceleration
 
 
 def steady_stiffness(
@@ -146,8 +147,8 @@ def steady_stiffness(
     K, C, M, _ = tangent
     if not spin.any():
         return K
-    carry, _, twist = rates_of_rotation(at, spin)
-    return np.asarray(K + C @ carry + M @ twist)
+    velocity, _, acceleration = rates_of_rotation(at, spin)
+    return np.asarray(K + C @ velocity + M @ acceleration)
 
 
 def phase(at: Assembler, B: Array, spin: Array) -> Array:
@@ -169,7 +170,7 @@ def phase(at: Assembler, B: Array, spin: Array) -> Array:
 def check_rotation(at: Assembler, t: float, nodes: InternalUnknowns, spin: Array) -> None:
     """Raise an error if forces do not balance after a part of the rotation.
 
-    Within a block `InternalUnknowns.statics`; the assembler has its state again afterwards.
+    It needs a block `InternalUnknowns.statics`. The state of the assembler does not change.
     """
     speed = float(np.linalg.norm(spin))
     if not speed:
@@ -194,8 +195,8 @@ def check_rotation(at: Assembler, t: float, nodes: InternalUnknowns, spin: Array
         at.scale += np.abs(B).T @ np.abs(at.lam)
     row, ratio = unbalanced(at, t + step)
     name, force = at.system.row_name(row), abs(at.rows[row])
-    if not (nodal := _STEADY * nodes.error(_STEADY)) <= max(ratio, _STEADY):
-        name, ratio, force = "the nodes of a body", nodal, nodal
+    if not (node_ratio := _STEADY * nodes.error(_STEADY)) <= max(ratio, _STEADY):
+        name, ratio, force = "the nodes of a body", node_ratio, node_ratio
     at.put(before)
     nodes.return_to(unknowns)
     nodes.put(at)

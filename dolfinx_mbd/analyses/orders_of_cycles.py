@@ -16,7 +16,7 @@ from dolfinx_mbd.checks import array, function, items, number, reject
 __all__ = ["orders_of_cycles"]
 
 _CLOSED = 1e-4  # difference at both ends of a period relative to the range of a signal
-_TURNS = 1e-6  # error of the number of revolutions in a period
+_WHOLE = 1e-6  # largest difference of the revolutions in a period from a whole number
 _FEWEST = 4  # smallest number of steps in a period
 
 
@@ -73,7 +73,7 @@ def orders_of_cycles(
         theta = array("angle", angle(run), (len(run.time),))
         revolutions = (theta - theta[0]) / (2 * np.pi)
         count = round(float(revolutions[-1]))
-        if (np.diff(revolutions) <= 0).any() or abs(revolutions[-1] - count) > _TURNS or count < 1:
+        if (np.diff(revolutions) <= 0).any() or abs(revolutions[-1] - count) > _WHOLE or count < 1:
             expected = "an angle that increases by whole revolutions in a cycle"
             reject("angle", float(theta[-1] - theta[0]), expected)
         counts.append(count)
@@ -90,9 +90,9 @@ def orders_of_cycles(
     )
 
 
-def _mean_squares(turns: Array, count: int, signal: Array) -> Array:
+def _mean_squares(revolutions: Array, count: int, signal: Array) -> Array:
     """Return the mean squares of the harmonics of a signal over the angle of `count` turns."""
-    steps = len(turns) - 1
+    steps = len(revolutions) - 1
     if signal.ndim not in (1, 2) or len(signal) != steps + 1 or steps < _FEWEST:
         reject("signal", signal.shape, f"an array of shape ({steps + 1},) or ({steps + 1}, m)")
     x = signal.reshape(steps + 1, -1).copy()
@@ -100,8 +100,8 @@ def _mean_squares(turns: Array, count: int, signal: Array) -> Array:
         expected = "a signal that is equal at both ends of a cycle, such as a force"
         reject("signal", float(np.abs(x[-1] - x[0]).max()), expected)
     x[-1] = x[0]
-    spline = scipy.interpolate.CubicSpline(turns, x, axis=0, bc_type="periodic")
+    spline = scipy.interpolate.CubicSpline(revolutions, x, axis=0, bc_type="periodic")
     harmonics = np.fft.rfft(spline(count * np.arange(steps) / steps), axis=0) / steps
     squares: Array = 2 * (np.abs(harmonics) ** 2).sum(axis=1)
-    squares[0] /= 2
+    squares[0] /= 2  # the mean
     return squares[: (steps + 1) // 2]  # without the highest line of an even number of steps

@@ -19,11 +19,13 @@ from dolfinx_mbd.mechanism.system import State, System
 __all__ = ["check_autonomous", "check_period", "check_turned"]
 
 _SAMPLES = 12  # number of times at which forces are compared
-_TURNS = 1e-6  # error of the number of turns of a driver, or relative error of its rates
-_FORCES = 1e-6  # relative difference of equal forces
+_TURNS = 1e-6  # largest error of the number of turns of a driver, or relative error of its rates
+_FORCES = 1e-6  # largest relative difference of forces that count as equal
 _DENOMINATOR = 60  # largest denominator of the ratio of two speeds with a common period
 _RATIO = 1e-9  # relative error of this ratio
-_GOLDEN = 0.3819660112501051  # part of a period after which a mechanism is compared with itself
+# Part of a period (golden section: no simple fraction, after which a load could repeat) after which
+# a mechanism is compared with itself
+_GOLDEN = 0.3819660112501051
 
 
 def check_period(system: System, states: Sequence[State], period: float) -> None:
@@ -33,11 +35,11 @@ def check_period(system: System, states: Sequence[State], period: float) -> None
     wrong = {name: n for name, n in rotations.items() if n is None or abs(n - round(n)) > _TURNS}
     if wrong:
         _reject_drivers(rotations, wrong, period)
-    later = _changed(system, states, period)
-    if later is not None:
+    changed = _changed_part(system, states, period)
+    if changed is not None:
         raise InputError(
-            f"{later} is different after the period {period:.9g} s. The period must be one of all "
-            "drivers and loads, such as two turns of the crank of a four-stroke engine",
+            f"{changed} is different after the period {period:.9g} s. The period must be one of "
+            "all drivers and loads, such as two turns of the crank of a four-stroke engine",
             argument="period",
             value=period,
         )
@@ -53,7 +55,7 @@ def check_autonomous(system: System, states: Sequence[State], period: float) -> 
                 argument="find_period",
                 value=True,
             )
-    name = _changed(system, states, _GOLDEN * period)
+    name = _changed_part(system, states, _GOLDEN * period)
     if name is not None:
         raise InputError(
             f"{name} depends on time, so that the period of the motion is known: omit find_period",
@@ -71,7 +73,7 @@ def check_turned(
     """
     system, shift = rotors.system, _GOLDEN * period if autonomous else period
     at, values, L = Assembler(system), np.zeros(system.num_constraints), rotors.matrix(-shift)
-    name = _changed(system, states, shift, rotors)
+    name = _changed_part(system, states, shift, rotors)
     for state in states[:: max(1, len(states) // _SAMPLES)]:
         at.put(state)
         at.update_poses(state.time)
@@ -98,7 +100,10 @@ def check_turned(
 
 
 def _turns(driver: Driver, times: Sequence[float], period: float) -> float | None:
-    """Return the turns of a driver in a period (0 for a closed displacement); None if none."""
+    """Return the turns of a driver in a period (0 for a closed displacement).
+
+    None if its rates do not repeat, or its displacement is not closed.
+    """
     (position, rate, _), (later, later_rate, _) = (
         np.array([driver.at(t + shift) for t in times]).T for shift in (0.0, period)
     )
@@ -139,8 +144,8 @@ def _reject_drivers(
             )
         else:
             first = next(iter(known))
-            number = np.lcm.reduce([ratio.denominator for _, _, ratio in ratios] or [1])
-            shortest = period * int(number) / known[first]
+            turns = np.lcm.reduce([ratio.denominator for _, _, ratio in ratios] or [1])
+            shortest = period * int(turns) / known[first]
             advice = f"All drivers repeat after {shortest:.9g} s"
     raise InputError(
         f"in the period {period:.9g} s, {', '.join(texts)}. {advice}",
@@ -149,7 +154,7 @@ def _reject_drivers(
     )
 
 
-def _changed(
+def _changed_part(
     system: System, states: Sequence[State], shift: float, rotors: Rotors | None = None
 ) -> str | None:
     """Return the name of a load or body with other forces after a time, at the same states.
@@ -163,18 +168,18 @@ def _changed(
     for state in states[:: max(1, len(states) // _SAMPLES)]:
         if rotors:  # reactions would turn with the axes in which they are resolved
             state = replace(state, lam=np.zeros_like(state.lam))
-        for x, delay, parts, L in (
+        for turned, delay, forces, L in (
             (state, 0.0, before, identity),
             (rotors.back(state, -shift), shift, after, rotation),
         ):
-            at.put(x)
+            at.put(turned)
             at.residual(state.time + delay)
             wrenches = [np.array(w) for _, _, w in at.loads.wrenches(state.time + delay)]
-            parts.append([L @ at.rows, *wrenches])
+            forces.append([L @ at.rows, *wrenches])
             scale = max(scale, float(at.scale.max(initial=0.0)))
     names = [load.name for load, _, _ in at.loads.wrenches(states[0].time)]
     for k in [*range(1, len(names) + 1), 0]:  # the names of loads are clearer than those of rows
-        earlier, later = (np.array([part[k] for part in parts]) for parts in (before, after))
+        earlier, later = (np.array([x[k] for x in forces]) for forces in (before, after))
         change = np.abs(later - earlier).max(axis=0)
         size = max(float(np.abs(earlier).max(initial=0.0)), _FORCES * scale) if k else scale
         if change.max(initial=0.0) > _FORCES * max(size, 1e-300):

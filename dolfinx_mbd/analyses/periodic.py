@@ -50,6 +50,8 @@ _SHORTEST = 1 / 16  # shortest fraction of a correction
 _ALIGNMENTS = 4  # further simulated periods that improve the estimate of an unknown period
 _ALIGNED = 1e-3  # error of this estimate, relative to the period
 _LATE = 0.25  # largest change of this estimate, relative to the period
+_LONGER = 0.3  # largest change of the period by a correction, relative to it
+_SHORTENING = 0.25  # factor by which a correction is shortened
 _STILL = 1e-6  # speeds below this fraction of the mechanism's size per period count as rest
 
 
@@ -174,6 +176,7 @@ class _Cycle:
         return self.period / self.steps
 
     def _simulate(self, first: State) -> None:
+        """Simulate a period from a state, and compare its ends."""
         self.states = simulate_period(self.stepper, first, self.dt, self.steps)
         self.periods += 1
         self.last = self.rotors.back(self.states[-1], self.period)
@@ -198,7 +201,7 @@ class _Cycle:
     def _delay(self) -> float:
         """Return the time since the motion was nearest to its start, near the end of the period."""
         M, _ = self.stepper.assembler.inertia(self.states[-1].time)
-        v, *_ = self._rate()
+        v, *_ = self._last_rates()
         error, *_ = difference(self.system, self.states[0], self.last)  # of q
         v[self.system.states] = 0.0
         late = float(error @ M @ v) / max(float(v @ M @ v), 1e-300)
@@ -206,7 +209,7 @@ class _Cycle:
 
     def close(self, closed: float, max_corrections: int) -> None:
         """Correct the start of the period until the state after it is equal."""
-        best, place, waits, idle = self.error, self.place, 1, 0
+        best, place, num_periods, idle = self.error, self.place, 1, 0
         while True:
             self.map = PeriodMap(self.stepper, self.states, self.dt, self.rotors)
             if self.error <= closed:
@@ -220,8 +223,8 @@ class _Cycle:
                 if idle < _IDLE:
                     continue
             idle = 0
-            self.transient(waits)
-            waits = min(2 * waits, _LONGEST)
+            self.transient(num_periods)
+            num_periods = min(2 * num_periods, _LONGEST)
         raise PeriodicError(self._failure(best, place), closure=best)
 
     def _failure(self, best: float, place: str) -> str:
@@ -249,7 +252,7 @@ class _Cycle:
         self.corrections += 1
         if self.map.growth > _CHAOS:
             return False
-        change, longer = self._solution()
+        change, longer = self._newton_correction()
         states, last, error = self.states, self.last, self.error
         period, fraction = self.period, 1.0
         while fraction >= _SHORTEST:
@@ -261,23 +264,23 @@ class _Cycle:
                     return True
             except (StepError, AssemblyError):
                 pass
-            fraction *= 0.25
+            fraction *= _SHORTENING
         self.states, self.last, self.error, self.period = states, last, error, period
         return False
 
-    def _solution(self) -> tuple[Array, float]:
+    def _newton_correction(self) -> tuple[Array, float]:
         """Return the change (4, nv) of the last state, and of the period."""
-        phi = self.map
-        count = len(phi.matrix)
-        A = np.eye(count) - phi.matrix
+        period_map = self.map
+        count = len(period_map.matrix)
+        A = np.eye(count) - period_map.matrix
         if not self.autonomous:
             self._check_free(A)
-            return phi.end @ np.linalg.solve(A, phi.residual), 0.0
-        rate = self._rate()
-        last = phi.coordinates(rate)
-        rates = _rate(self.states[0], self.states[1], self.dt)
-        first = phi.coordinates(self.rotors.relative(self.states[0], rates))
-        speeds = np.abs(rate[0])
+            return period_map.end @ np.linalg.solve(A, period_map.residual), 0.0
+        last_rates = self._last_rates()
+        rates_at_end = period_map.coordinates(last_rates)
+        rates = _rates(self.states[0], self.states[1], self.dt)
+        rates_at_start = period_map.coordinates(self.rotors.relative(self.states[0], rates))
+        speeds = np.abs(last_rates[0])  # without the rates of the states of loads
         speeds[self.system.states] = 0.0
         speed = float(speeds.max())
         if speed * self.period <= _STILL * max(self.system.size, 1e-300):
@@ -286,19 +289,19 @@ class _Cycle:
                 closure=self.error,
             )
         # the correction is orthogonal to the motion, which would only delay it
-        bordered = np.block([[A, -last[:, None]], [first, np.zeros(1)]])
+        bordered = np.block([[A, -rates_at_end[:, None]], [rates_at_start, np.zeros(1)]])
         if self.rotors:
             self._check_free(bordered)
-        solution = np.linalg.lstsq(bordered, np.append(phi.residual, 0.0), rcond=1e-14)[0]
+        solution = np.linalg.lstsq(bordered, np.append(period_map.residual, 0.0), rcond=1e-14)[0]
         longer = float(solution[-1])
-        if abs(longer) > 0.3 * self.period:
-            solution *= 0.3 * self.period / abs(longer)
+        if abs(longer) > _LONGER * self.period:
+            solution *= _LONGER * self.period / abs(longer)
             longer = float(solution[-1])
-        return phi.end @ solution[:-1] + longer * rate, longer
+        return period_map.end @ solution[:-1] + longer * last_rates, longer
 
-    def _rate(self) -> Array:
-        """Return the rate (4, nv) of the last state, with the rotors turned back."""
-        rate = _rate(self.states[-2], self.states[-1], self.dt, last=True)
+    def _last_rates(self) -> Array:
+        """Return the rates (4, nv) of the last state, with the rotors turned back."""
+        rate = _rates(self.states[-2], self.states[-1], self.dt, at_end=True)
         back = self.rotors.matrix(self.period)
         return np.asarray(self.rotors.relative(self.states[-1], rate) @ back.T)
 
@@ -365,8 +368,8 @@ def _motion_name(system: System, row: int) -> str:
     )
 
 
-def _rate(one: State, two: State, dt: float, *, last: bool = False) -> Array:
-    """Return the rates (4, nv) of the first or the last of two states."""
-    state = two if last else one
-    jerk = (two.a - one.a) / dt
+def _rates(first: State, second: State, dt: float, *, at_end: bool = False) -> Array:
+    """Return the rates (4, nv) of q, v, a and w at the first or the second of two states."""
+    state = second if at_end else first
+    jerk = (second.a - first.a) / dt  # also of the algorithmic accelerations w, nearly
     return np.array([state.v, state.a, jerk, jerk])

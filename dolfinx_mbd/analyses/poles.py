@@ -16,6 +16,9 @@ GROWTH = 1e-9
 
 # Poles below this fraction of the largest may be zero; double zeros have errors of √(round-off)
 _ZERO = 1e-7
+_SYMMETRIC = 1e-9  # largest asymmetry of a symmetric stiffness, relative to its largest entry
+_UNDAMPED = 1e-13  # largest damping that counts as none, relative to the root of the stiffness
+_INDEPENDENT = 1e-4  # smallest part of an eigenvector normal to others that are independent of it
 _SINGULAR = 1e-11  # singular values of the stiffness below this fraction of the largest may be zero
 
 
@@ -54,21 +57,22 @@ def poles_of(M: Array, C: Array, K: Array, num_states: int = 0) -> tuple[Complex
     m, free = len(M), len(M) - num_states
     size = float(np.abs(K).max())
     scale = max(np.sqrt(size), float(np.abs(C).max()), 1e-300)
-    symmetric = np.abs(K - K.T).max() <= 1e-9 * size
-    if symmetric and not num_states and np.abs(C).max() <= 1e-13 * scale:
-        squares, real = scipy.linalg.eigh(0.5 * (K + K.T), M)
+    symmetric = np.abs(K - K.T).max() <= _SYMMETRIC * size
+    if symmetric and not num_states and np.abs(C).max() <= _UNDAMPED * scale:
+        squares, modes = scipy.linalg.eigh(0.5 * (K + K.T), M)
         squares[np.abs(squares) <= _ZERO**2 * max(np.abs(squares).max(), 1e-300)] = 0.0
         roots = np.sqrt((-squares).astype(complex))  # iω, or the growth rate of an instability
-        twice = np.flatnonzero(squares < 0)  # real poles occur in ± pairs
-        values = np.concatenate([roots, -roots[twice]])
-        vectors = np.concatenate([real, real[:, twice]], axis=1).astype(complex)
+        real = np.flatnonzero(squares < 0)  # real poles occur in ± pairs
+        values = np.concatenate([roots, -roots[real]])
+        vectors = np.concatenate([modes, modes[:, real]], axis=1).astype(complex)
     else:
+        # The unknowns are (z, ż/scale), of similar size, without the integrals of states
         inverse, zero = np.linalg.inv(M), np.zeros((m, m))
         A = np.block([[zero, scale * np.eye(m)], [-inverse @ K / scale, -inverse @ C]])
         unknowns = np.r_[:free, m : 2 * m]
         values, state_vectors = np.linalg.eig(A[np.ix_(unknowns, unknowns)])
         values, statics = values.astype(complex), K.copy()
-        statics[:, free:] = C[:, free:]
+        statics[:, free:] = C[:, free:]  # forces of constant states
         values[_zero_poles(values, inverse @ statics)] = 0.0
         upper = values.imag >= 0
         state_vectors[free + free :] *= scale
@@ -78,7 +82,7 @@ def poles_of(M: Array, C: Array, K: Array, num_states: int = 0) -> tuple[Complex
         if len(zeros):  # the eigenvectors of a double zero are equal
             unit = vectors[:, zeros] / np.maximum(np.linalg.norm(vectors[:, zeros], axis=0), 1e-300)
             _, R, pivots = scipy.linalg.qr(unit, mode="economic", pivoting=True)
-            repeated = zeros[pivots[int(np.sum(np.abs(np.diag(R)) > 1e-4)) :]]
+            repeated = zeros[pivots[int(np.sum(np.abs(np.diag(R)) > _INDEPENDENT)) :]]
             values, vectors = np.delete(values, repeated), np.delete(vectors, repeated, axis=1)
     order = np.argsort(np.abs(values), kind="stable")
     return values[order], vectors[:, order]

@@ -101,6 +101,7 @@ class Rotors:
         return replace(rotors, flexible=tuple(axes.mode_rotations))
 
     def __bool__(self) -> bool:
+        """Whether there are rotors."""
         return bool(self.spins.any())
 
     def matrix(self, time: float) -> Array:
@@ -119,14 +120,15 @@ class Rotors:
         at.frames.update_velocities()
         _, speeds, _ = at.frames.axis_coordinates()
         at.angles[:] = state.angles - time * speeds[:, ABOUT]
-        rates = {k: L @ state.memory[k] for k in ("algorithmic", "velocity") if k in state.memory}
+        kept = [key for key in ("algorithmic", "velocity") if key in state.memory]
+        rates = {key: L @ state.memory[key] for key in kept}
         return replace(
             state,
             q=at.q.copy(),
             v=L @ state.v,
             a=L @ state.a,
             angles=at.frames.joint_rotations(),
-            memory={k: x for k, x in state.memory.items() if k != "earlier"} | rates,
+            memory={key: x for key, x in state.memory.items() if key != "earlier"} | rates,
         )
 
     def _deformation(self, state: State) -> Array:

@@ -29,6 +29,9 @@ REVOLUTIONS = 10.0
 BLOCKS = 20
 """Default number of blocks without overlap for frequencies; at least two for orders."""
 
+FEWEST = 8
+"""Smallest number of values in a block."""
+
 LOBE = 2
 """Half width of the main lobe of the window `hann`, in lines."""
 
@@ -170,9 +173,9 @@ def waterfall(
         default = min(REVOLUTIONS, 0.5 * revolutions[-1])
     span = number("length", default if length is None else length, positive=True)
     count = round(span * rate)
-    if not 8 <= count <= len(position):
+    if not FEWEST <= count <= len(position):
         unit = "s" if axis == "frequency" else "revolutions"
-        expected = f"from {8 / rate:g} to {position[-1]:g} {unit}, the length of the signal"
+        expected = f"from {FEWEST / rate:g} to {position[-1]:g} {unit}, the length of the signal"
         reject("length", span, expected)
     weights = window_weights(window, count)
     lines, centres, squares = scipy.signal.spectrogram(
@@ -189,6 +192,7 @@ def waterfall(
     visible = lines <= min(limit, highest) * (1 + 1e-9)
     quarter = 0.25 * count / rate
     known, other = (t - t[0], theta) if axis == "frequency" else (revolutions, t - t[0])
+    # Times (or angles) at the centre of each block, and a quarter of its length before and after
     first, middle, last = (np.interp(centres + k * quarter, known, other) for k in (-1, 0, 1))
     if axis == "frequency":
         middle, speed = centres, (last - first) / (2 * quarter)

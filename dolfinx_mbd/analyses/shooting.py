@@ -41,9 +41,12 @@ __all__ = ["PeriodMap", "closure", "closure_of_oil", "difference", "return_to", 
 
 _DECAY = 1e-10  # decay of the other differences in the steps that prepare the columns
 _FEWEST, _MOST = 60, 400  # limits of the number of these steps
-_RANK = 1e-12
+_RANK = 1e-12  # singular values of columns below this fraction of the largest are ignored
 _FLOOR = 1e-9  # displacements (relative to the mechanism, or rad) that count as zero
-_ROUND_OFF = 8 * float(np.finfo(float).eps)
+_ROUND_OFF = 8 * float(np.finfo(float).eps)  # error of a position, relative to its size
+_SAMPLES = 100  # number of states from which the size of the motion is found
+_LEAST_SIZE = 1e-3  # smallest size of a mechanism in the round-off of positions, m
+_LEAST_STATE = 1e-12  # smallest range of a state of a load
 _SMALL = 1e-6  # ranges of motion below this fraction of the largest one do not count
 _WHIRL = 1e-4  # smallest whirl of a rotor relative to its rotation that counts
 
@@ -58,19 +61,20 @@ def simulate_period(stepper: Stepper, first: State, dt: float, steps: int) -> li
     return states
 
 
-def difference(system: System, one: State, two: State) -> Array:
+def difference(system: System, first: State, second: State) -> Array:
     """Return the increments of q, v, a and w from a state to another one, (4, nv)."""
     return np.array(
         [
-            increment_between(system, one.q, two.q),
-            two.v - one.v,
-            two.a - one.a,
-            _algorithmic(two) - _algorithmic(one),
+            increment_between(system, first.q, second.q),
+            second.v - first.v,
+            second.a - first.a,
+            _algorithmic(second) - _algorithmic(first),
         ]
     )
 
 
 def _algorithmic(state: State) -> Array:
+    """Return the algorithmic accelerations w (nv,) of a state."""
     return np.asarray(state.memory.get("algorithmic", state.a), dtype=float)
 
 
@@ -114,18 +118,23 @@ def closure(rotors: Rotors, states: Sequence[State], period: float) -> tuple[flo
     groups = row_groups(system)
     chosen = [
         rotors.back(state, state.time - first.time)
-        for state in [*states[:: max(1, len(states) // 100)], states[-1]]
+        for state in [*states[:: max(1, len(states) // _SAMPLES)], states[-1]]
     ]
     moves = np.abs([increment_between(system, first.q, state.q) for state in chosen]).max(axis=0)
     speeds = np.abs([state.v - rotors.spins for state in chosen]).max(axis=0)
     moves = np.maximum(moves, _WHIRL * period * np.abs(rotors.spins))
     speeds = np.maximum(speeds, _WHIRL * np.abs(rotors.spins))
     ends = difference(system, first, chosen[-1])[:2]  # of q and v
-    # of rotations and speeds of rotors about their axes, only the fraction _WHIRL counts
+    # Of rotations and speeds of rotors about their axes, only the fraction _WHIRL counts
     displacements, velocities = ends = np.abs(ends - (1 - _WHIRL) * rotors.about_axes(ends))
     displacements[system.states] = 0.0  # the integrals of the states of loads
-    # the round-off of positions over a step is an error of velocities
-    noise = _ROUND_OFF * (len(states) - 1) / period * np.array([max(system.size, 1e-3), 1.0, 0.0])
+    # The round-off of positions over a step is an error of velocities
+    noise = (
+        _ROUND_OFF
+        * (len(states) - 1)
+        / period
+        * np.array([max(system.size, _LEAST_SIZE), 1.0, 0.0])
+    )
     velocities[:] = np.maximum(
         velocities - np.where(groups < 3 * len(system.bodies), noise[groups % 3], 0), 0
     )
@@ -141,7 +150,7 @@ def closure(rotors: Rotors, states: Sequence[State], period: float) -> tuple[flo
             floor = floors[kind] * (2 * np.pi / period if k else 1.0)
             least = max(_SMALL * float(sizes[of_kind].max(initial=0.0)), floor)
             sizes[of_kind] = np.maximum(sizes[of_kind], least)
-        sizes[~bodies] = np.maximum(sizes[~bodies], 1e-12)
+        sizes[~bodies] = np.maximum(sizes[~bodies], _LEAST_STATE)
         errors = np.maximum(errors, ends[k] / sizes[groups])
     row = int(np.argmax(errors))
     return float(errors[row]), row
@@ -167,8 +176,8 @@ class _Coordinates:
     """Free motions at a state: c = π(δX), with the velocities in units of displacement per 2π/T."""
 
     basis: Array  # N, (nv, m)
-    test: Array  # NᵀM, (m, nv)
-    states: Array  # states of loads
+    project: Array  # NᵀM, (m, nv)
+    states: Array  # indices of the states of loads
     scale: float  # T/2π, s
 
     @classmethod
@@ -180,7 +189,7 @@ class _Coordinates:
         s = at.system
         count = len(M) - len(s.states)
         basis = null_space(B[:, :count], M[:count, :count])
-        if basis.shape[1]:
+        if basis.shape[1]:  # NᵀMN = 1
             factor = np.linalg.cholesky(basis.T @ M[:count, :count] @ basis)
             basis = np.linalg.solve(factor, basis.T).T
         rates = np.zeros((len(M), basis.shape[1]))
@@ -190,7 +199,7 @@ class _Coordinates:
     def of(self, increments: Array) -> Array:
         """Return c (2m + states, ...) of increments (4, nv, ...)."""
         q, v, *_ = increments
-        return np.concatenate([self.test @ q, self.scale * (self.test @ v), v[self.states]])
+        return np.concatenate([self.project @ q, self.scale * (self.project @ v), v[self.states]])
 
     def columns(self) -> Array:
         """Return increments (4, nv, 2m + states) of q and v alone, one for each coordinate."""
@@ -229,9 +238,9 @@ class PeriodMap:
         equations = StepEquations(stepper, dt)
         steps = min(count, _preparation(stepper))
         seeds = _Coordinates.at(at, states[count - steps], dt * count / (2 * np.pi)).columns()
-        near = back @ _propagated(equations, states[count - steps :], seeds)
-        near[0, system.states] = 0.0
-        self.start = near @ np.linalg.pinv(self._coordinates.of(near), rcond=_RANK)
+        settled = back @ _propagated(equations, states[count - steps :], seeds)
+        settled[0, system.states] = 0.0
+        self.start = settled @ np.linalg.pinv(self._coordinates.of(settled), rcond=_RANK)
         self.end = back @ _propagated(equations, states, self.start)
         self.end[0, system.states] = 0.0
         self.matrix = self._coordinates.of(self.end)
@@ -250,17 +259,18 @@ class PeriodMap:
 
 def _preparation(stepper: Stepper) -> int:
     """Return the number of steps in which the differences of w decay."""
+    # The spectral radius of Chung and Hulbert's methods: alpha_m = (2ρ − 1)/(ρ + 1)
     m = stepper.method
-    rho = min(abs(m.alpha_m + 1) / abs(2 - m.alpha_m), 0.999)  # of Chung and Hulbert's methods
+    rho = min(abs(m.alpha_m + 1) / abs(2 - m.alpha_m), 0.999)
     return int(np.clip(np.log(_DECAY) / np.log(max(rho, 0.1)), _FEWEST, _MOST))
 
 
 def _propagated(equations: StepEquations, states: Sequence[State], columns: Array) -> Array:
     """Return columns (4, nv, c) of the first state, propagated to the last one."""
-    x, none = np.array(columns), None
+    x, no_forces = np.array(columns), None
     for before, after in pairwise(states):
         equations.linearize(before, after)
-        if none is None:
-            none = np.zeros((len(after.v), x.shape[2])), np.zeros((len(after.lam), x.shape[2]))
-        x, _ = equations.forward(x, *none)
+        if no_forces is None:
+            no_forces = tuple(np.zeros((len(rows), x.shape[2])) for rows in (after.v, after.lam))
+        x, _ = equations.forward(x, *no_forces)
     return x

@@ -82,8 +82,8 @@ class Inputs:
         if not self.names:
             self.system, self._parameters = system, []
         else:
-            every: tuple[Load | Driver, ...] = (*system.loads, *system.drivers)
-            parts = {id(part): copy.copy(part) for part in every}
+            loads_and_drivers: tuple[Load | Driver, ...] = (*system.loads, *system.drivers)
+            parts = {id(part): copy.copy(part) for part in loads_and_drivers}
             meshes = {
                 id(body): body.with_copied_loads()
                 for body in system.bodies
@@ -100,7 +100,7 @@ class Inputs:
             self._parameters = [available[name] for name in selected]
         pairs = zip(self.names, self._parameters, strict=True)
         self.functions = tuple(n for n, p in pairs if callable(getattr(p.part, p.field)))
-        self._present: tuple[float, ...] = ()  # values of the copy
+        self._present: tuple[float, ...] = ()  # values in the copy; none before the first `put`
         self.values = tuple(parameter.value for parameter in self._parameters)
         self.put(self.values)
 
@@ -150,13 +150,13 @@ def _parameters(part: Load | Driver) -> Iterator[tuple[str, _Parameter]]:
 
 
 def _with_parts(system: System, parts: Mapping[int, Any]) -> System:
-    """Return a copy of a system with other loads, drivers and bodies."""
-    part = copy.copy(system)
-    part.bodies = tuple(parts.get(id(body), body) for body in system.bodies)
-    part.mechanical_bodies = part.bodies[: len(system.mechanical_bodies)]
-    part.loads = tuple(parts[id(load)] for load in system.loads)
-    part.drivers = tuple(parts[id(driver)] for driver in system.drivers)
-    return part
+    """Return a copy of a system with other parts, by the `id` of the part that each replaces."""
+    other = copy.copy(system)
+    other.bodies = tuple(parts.get(id(body), body) for body in system.bodies)
+    other.mechanical_bodies = other.bodies[: len(system.mechanical_bodies)]
+    other.loads = tuple(parts[id(load)] for load in system.loads)
+    other.drivers = tuple(parts[id(driver)] for driver in system.drivers)
+    return other
 
 
 def _constant_motion(position: float) -> Callable[[float], tuple[float, float, float]]:

@@ -51,6 +51,9 @@ def one_blas_thread() -> Iterator[None]:
             library.set_num_threads(count)
 
 
+_SHOWN = 5  # number of differences that an error lists
+
+
 class Simulator(Run):
     """A mechanism that you step yourself, for controllers and co-simulation.
 
@@ -141,10 +144,12 @@ class Simulator(Run):
         super().__init__(system, stepper, steps_until(t_end, dt, state.time, system), state)
         self._first = self._snapshot()
         if not self._outputs.functions:
-            self._outputs.of(self._present())  # checks the names
+            self._outputs.of(self._solution_now())  # checks the names
 
     def __repr__(self) -> str:
-        inputs, outputs = (", ".join(n.names) or "none" for n in (self._inputs, self._outputs))
+        inputs, outputs = (
+            ", ".join(signals.names) or "none" for signals in (self._inputs, self._outputs)
+        )
         time = f"{self.state.time:g} s"
         return f"<Simulator: time {time}, inputs: {inputs}, outputs: {outputs}>"
 
@@ -158,9 +163,9 @@ class Simulator(Run):
         """Values of the outputs by name, at the present state."""
         entries, others = self._output_parts
         state = self.state
-        values = {k: entry.value(state) if entry else 0.0 for k, entry in entries.items()}
+        values = {name: entry.value(state) if entry else 0.0 for name, entry in entries.items()}
         if others.names:
-            (numbers,) = others.of(self._present())  # one time
+            (numbers,) = others.of(self._solution_now())  # one time
             values |= zip(others.names, numbers.tolist(), strict=True)
         return values
 
@@ -175,7 +180,7 @@ class Simulator(Run):
             >>> simulator.units
             {'pin.force.x': 'N'}
         """
-        return self._inputs.units | self._outputs.units(self._present())
+        return self._inputs.units | self._outputs.units(self._solution_now())
 
     def step(self, inputs: Mapping[str, float] | None = None) -> State:
         """Take one step and return the new state.
@@ -218,7 +223,7 @@ class Simulator(Run):
         entries = {name: state_entry(self.system, name) for name in outputs.names}
         return entries, Outputs([name for name, entry in entries.items() if entry is None])
 
-    def _present(self) -> Solution:
+    def _solution_now(self) -> Solution:
         """Return the present state as a solution."""
         return solution_at(self.system, self.state, self._evaluator)
 
@@ -228,6 +233,7 @@ class Simulator(Run):
         return Assembler(self.system.whole)
 
     def _step(self, values: tuple[float, ...]) -> State:
+        """Take a step with values of the inputs, which may jump at its beginning."""
         if values == self._inputs.values:
             return self.advance()
         with self.undone_on_error():
@@ -305,9 +311,10 @@ class Simulator(Run):
         if snapshot.origin is not self._origin:
             changes = differences(snapshot.origin or {}, self._origin)
             if changes:
-                more = f" and {len(changes) - 5} more" if len(changes) > 5 else ""
+                listed, count = ", ".join(changes[:_SHOWN]), len(changes) - _SHOWN
+                more = f" and {count} more" if count > 0 else ""
                 raise InputError(
-                    f"the snapshot belongs to another simulator: {', '.join(changes[:5])}{more}. "
+                    f"the snapshot belongs to another simulator: {listed}{more}. "
                     "Restore it in a simulator with the same arguments",
                     argument="snapshot",
                 )
@@ -323,12 +330,16 @@ class Simulator(Run):
             "tolerance": self.stepper.tolerance,
             "list of inputs": self._inputs.names,
         }
-        return fingerprint(self._original) | {k: digest(value) for k, value in settings.items()}
+        return fingerprint(self._original) | {
+            name: digest(value) for name, value in settings.items()
+        }
 
     def _input_values(self) -> tuple[float, ...]:
+        """Return the inputs that a snapshot contains."""
         return self._inputs.values
 
     def _return_to(self, snapshot: Snapshot) -> None:
+        """Return to a snapshot with its inputs."""
         super()._return_to(snapshot)
         self._set_inputs(snapshot.inputs)
 
@@ -340,12 +351,14 @@ class Simulator(Run):
     def _first_state(
         self, assembler: Assembler, start: State | Mapping[str, float] | None
     ) -> State:
+        """Return the initial state for a state or for rates of joints."""
         if isinstance(start, State):
             return start
         return start_state(assembler, elastic_start=self._elastic_start, rates=start)
 
 
 def _check_start(start: State | Mapping[str, float] | None, system: System) -> None:
+    """Raise an error if a start is invalid."""
     instance("start", start, (State, Mapping, type(None)), "a state or rates of joints by name")
     if isinstance(start, State):
         system.check_state("start", start)

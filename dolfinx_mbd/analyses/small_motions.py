@@ -120,7 +120,7 @@ class Axes:
         for k, _, rotation, A in _frames(system, q):
             body, omega = system.bodies[k], v[rotation]
             relative = omega - A.T @ self.spin[k]
-            speed = float(np.linalg.norm(relative))
+            speed = float(np.linalg.norm(relative))  # rad/s
             if speed <= _RELATIVE * np.linalg.norm(omega):
                 continue
             rotors[k] = relative
@@ -168,9 +168,9 @@ class SmallMotions:
 
         Their terms cancel if the origin of a body's frame is far from the body.
         """
-        N, unit = np.abs(basis), float(np.finfo(float).eps)
+        N, eps = np.abs(basis), float(np.finfo(float).eps)
         mass, rate, stiffness = (
-            unit * float((N.T @ np.abs(X) @ N).max(initial=0.0))
+            eps * float((N.T @ np.abs(X) @ N).max(initial=0.0))
             for X in (self.mass, self.damping, self.stiffness)
         )
         return mass, rate, stiffness
@@ -208,31 +208,31 @@ def balanced_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
     motions = small_motions(at, t, axes)
     if not len(at.lam):
         return motions
-    weight = 1 / np.sqrt(np.maximum(np.diag(motions.mass), 1e-300))
-    right = -weight * (motions.resolve.T @ at.rows)
-    matrix = weight[:, None] * motions.constraints.T
+    weights = 1 / np.sqrt(np.maximum(np.diag(motions.mass), 1e-300))
+    right = -weights * (motions.resolve.T @ at.rows)
+    matrix = weights[:, None] * motions.constraints.T
     at.lam[:] = np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0]
     return small_motions(at, t, axes)
 
 
 def free_directions(motions: SmallMotions) -> Array:
     """Return a basis N (nv, m) of the free motions with NᵀMN = I; states of loads are last."""
-    count = len(motions.mass) - len(motions.states)
-    mass = motions.mass[:count, :count]
-    basis = null_space(motions.constraints[:, :count], mass)
+    num_motions = len(motions.mass) - len(motions.states)
+    mass = motions.mass[:num_motions, :num_motions]
+    basis = null_space(motions.constraints[:, :num_motions], mass)
     if basis.shape[1]:
         basis = np.linalg.solve(np.linalg.cholesky(basis.T @ mass @ basis), basis.T).T
-    return scipy.linalg.block_diag(basis, np.diag(np.diag(motions.mass)[count:] ** -0.5))
+    return scipy.linalg.block_diag(basis, np.diag(np.diag(motions.mass)[num_motions:] ** -0.5))
 
 
 def steady_rates(at: Assembler, axes: Axes) -> Array:
     """Return the accelerations (nv,) for which the velocities are constant in the axes."""
     rates = np.zeros(at.system.num_velocities)
-    for k, move, turn, A in _frames(at.system, at.q):
-        rates[move] = np.cross(axes.spin[k], at.v[move])
-        rates[turn] = np.cross(A.T @ axes.spin[k], at.v[turn])
+    for k, translations, rotations, A in _frames(at.system, at.q):
+        rates[translations] = np.cross(axes.spin[k], at.v[translations])
+        rates[rotations] = np.cross(A.T @ axes.spin[k], at.v[rotations])
         if k in axes.mode_rotations:
-            elastic = slice(turn.stop, at.system.v_slices[k].stop)
+            elastic = slice(rotations.stop, at.system.v_slices[k].stop)
             rates[elastic] = -axes.mode_rotations[k].rate @ at.v[elastic]
     return rates
 
@@ -240,27 +240,29 @@ def steady_rates(at: Assembler, axes: Axes) -> Array:
 def move_steadily(at: Assembler, axes: Axes, step: float) -> Axes:
     """Move the assembler along the steady motion for the time `step`; return the new axes."""
     s, later = at.system, Axes(axes.turn.copy(), axes.spin, axes.rotors)
-    changes = {k: scipy.linalg.expm(-step * rate) for k, (_, rate) in axes.mode_rotations.items()}
+    mode_turns = {
+        k: scipy.linalg.expm(-step * rate) for k, (_, rate) in axes.mode_rotations.items()
+    }
     for k, translations, rotations, A in _frames(s, at.q):
         Q, W = axes.turn[k], axes.spin[k]
         rotation = exp_rotation(step * W)
         later.turn[k] = rotation @ Q
         relative = Q.T @ (A @ at.v[rotations] - W)
-        after = later.turn[k] @ exp_rotation(step * relative) @ Q.T @ A
+        A_after = later.turn[k] @ exp_rotation(step * relative) @ Q.T @ A
         delta = np.zeros(s.bodies[k].num_velocities)
         delta[ORIGIN] = step * (tangent(-step * W) @ at.v[translations])
-        delta[OMEGA] = rotation_vector(A.T @ after)
-        speed = after.T @ (rotation @ (A @ at.v[rotations]))
+        delta[OMEGA] = rotation_vector(A.T @ A_after)
+        omega = A_after.T @ (rotation @ (A @ at.v[rotations]))
         q = at.q[s.q_slices[k]]
-        if k in changes:  # exp(−ν t G) of the step
+        if k in mode_turns:  # exp(−ν t G) of the step
             E, rate = axes.mode_rotations[k]
-            later.mode_rotations[k] = ModeRotation(changes[k] @ E, rate)
-            delta[ELASTIC] = changes[k] @ q[ETA] - q[ETA]
+            later.mode_rotations[k] = ModeRotation(mode_turns[k] @ E, rate)
+            delta[ELASTIC] = mode_turns[k] @ q[ETA] - q[ETA]
             elastic = slice(rotations.stop, s.v_slices[k].stop)
-            at.v[elastic] = changes[k] @ at.v[elastic]
+            at.v[elastic] = mode_turns[k] @ at.v[elastic]
         s.bodies[k].increment(q.copy(), delta, q)
         at.v[translations] = rotation @ at.v[translations]
-        at.v[rotations] = speed
+        at.v[rotations] = omega
     return later
 
 

@@ -15,6 +15,7 @@ from dolfinx_mbd.html import short_repr
 Array = NDArray[np.float64]
 
 _UNIFORM = 1e-6  # largest relative difference of steps that are equal except for round-off
+_ROUND_OFF = 1e-12  # largest difference of equal values, relative to the largest value
 _CLOSED = 1e-4  # largest difference of both ends of a closed signal, relative to its range
 
 
@@ -111,7 +112,7 @@ def spectrum(
 def _one_period(x: Array) -> Array:
     """Return the values of a closed signal without the last one, which must equal the first."""
     error, size = np.abs(x[-1] - x[0]).max(initial=0.0), np.ptp(x, axis=0).max(initial=0.0)
-    if error > _CLOSED * size + 1e-12 * np.abs(x).max(initial=0.0):
+    if error > _CLOSED * size + _ROUND_OFF * np.abs(x).max(initial=0.0):
         raise InputError(
             f"signal: the last value differs from the first one by {error:g}, but the range is "
             f"{size:g}; window='closed' needs a whole period with both ends, such as the result "
@@ -141,10 +142,10 @@ def equally_spaced(t: Array, x: Array, resample: bool) -> tuple[Array, Array]:
     if np.abs(steps - mean).max() <= _UNIFORM * mean:
         return t, x
     if not resample:
-        last = np.abs(steps[:-1] - steps[0]).max() <= _UNIFORM * steps[0]
+        only_last = np.abs(steps[:-1] - steps[0]).max() <= _UNIFORM * steps[0]
         raise InputError(
             f"time: steps from {steps.min():g} to {steps.max():g} s are not equal; "
-            + ("only the last step differs: omit the last time, or " if last else "")
+            + ("only the last step differs: omit the last time, or " if only_last else "")
             + "give resample=True to interpolate"
         )
     even = np.linspace(t[0], t[-1], len(t))

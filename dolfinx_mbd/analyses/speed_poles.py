@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.analyses.equilibrium import equilibrium
 from dolfinx_mbd.analyses.linearization import linearize
 from dolfinx_mbd.analyses.linearized_system import LinearizedSystem
+from dolfinx_mbd.analyses.poles import GROWTH
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, function, instance, integer, reject
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
@@ -37,7 +38,7 @@ Complex = NDArray[np.complex128]
 _EXTRA = 4  # number of additional modes at each speed, because modes may cross
 _CHANGE, _MOST = 0.2, 5.0  # weight of the relative change of a pole, and its largest value
 _SIMILAR = 0.5  # MAC below which two modes may not be the same
-_REAL = 1e-6  # imaginary parts below this fraction of |λ| do not vibrate
+_REAL = 1e-6  # modes with imaginary parts below this fraction of |λ| do not vibrate
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,7 @@ class SpeedPoles:
     def growing(self) -> NDArray[np.bool_]:
         """Whether each mode grows, shape (m, n)."""
         with np.errstate(invalid="ignore"):
-            return np.asarray(self.poles.real > 1e-9 * np.abs(self.poles))
+            return np.asarray(self.poles.real > GROWTH * np.abs(self.poles))
 
 
 def poles_over_speed(
@@ -132,11 +133,11 @@ def poles_over_speed(
     count = integer("num_modes", num_modes, low=1)
     if spin is not None:
         function("spin", spin, "spin(speed)")
-    lines, systems = _Lines(count), list[LinearizedSystem]()
+    modes, systems = _FollowedModes(count), list[LinearizedSystem]()
     for speed in map(float, omegas):
         systems.append(_linearized(build, speed, spin, count + _EXTRA))
-        lines.add(systems[-1], speed)
-    return SpeedPoles(omegas, np.array(lines.poles), np.array(lines.similarity), tuple(systems))
+        modes.add(systems[-1], speed)
+    return SpeedPoles(omegas, np.array(modes.poles), np.array(modes.similarity), tuple(systems))
 
 
 def _linearized(
@@ -164,10 +165,11 @@ def _linearized(
 
 
 def _mesh_bodies(system: System) -> list[Any]:
+    """Return the bodies with meshes."""
     return [body for body in system.bodies if hasattr(body, "step_solver")]
 
 
-class _Lines:
+class _FollowedModes:
     """The modes that are followed, and their last shapes."""
 
     def __init__(self, count: int) -> None:
@@ -175,8 +177,8 @@ class _Lines:
         self.poles: list[Complex] = []
         self.similarity: list[Array] = []
         self._last: Complex = np.zeros(0, complex)  # last known poles
-        self._shapes: Complex = np.zeros((0, 0), complex)
-        self._speed = 0.0
+        self._shapes: Complex = np.zeros((0, 0), complex)  # their modes, (n, count)
+        self._speed = 0.0  # last speed, rad/s
 
     def add(self, result: LinearizedSystem, speed: float) -> None:
         """Add the modes at the next speed."""
@@ -185,7 +187,7 @@ class _Lines:
         poles, shapes = result.poles[vibrates], mass.shapes(result)[:, vibrates]
         order = np.argsort(poles.imag, kind="stable")[: self.count + _EXTRA]
         poles, shapes = poles[order], shapes[:, order]
-        shapes = shapes / np.sqrt(_squares(shapes, mass.times(shapes)))
+        shapes = shapes / np.sqrt(_modal_masses(shapes, mass.times(shapes)))
         if not self.poles:
             if len(poles) < self.count:
                 reject("num_modes", self.count, f"at most {len(poles)}, which vibrate at {speed:g}")
@@ -201,19 +203,19 @@ class _Lines:
                 value=speed,
             )
         mac = np.abs(self._shapes.conj().T @ mass.times(shapes)) ** 2
-        norms = _squares(self._shapes, mass.times(self._shapes))
+        norms = _modal_masses(self._shapes, mass.times(self._shapes))
         mac = mac / norms[:, None]
         change = np.abs(poles - self._last[:, None]) / np.abs(self._last[:, None])
         cost = 1 - mac + _CHANGE * np.minimum(change, _MOST)
         rows, columns = scipy.optimize.linear_sum_assignment(cost)
-        values, similar = np.full(self.count, np.nan, complex), np.zeros(self.count)
-        values[rows], similar[rows] = poles[columns], mac[rows, columns]
-        self._warn(rows[similar[rows] < _SIMILAR], speed)
+        values, similarity = np.full(self.count, np.nan, complex), np.zeros(self.count)
+        values[rows], similarity[rows] = poles[columns], mac[rows, columns]
+        self._warn(rows[similarity[rows] < _SIMILAR], speed)
         self._last = self._last.copy()
         self._shapes = self._shapes.copy()
         self._last[rows], self._shapes[:, rows] = poles[columns], shapes[:, columns]
         self.poles.append(values)
-        self.similarity.append(similar)
+        self.similarity.append(similarity)
         self._speed = speed
 
     def _warn(self, modes: NDArray[np.int64], speed: float) -> None:
@@ -265,6 +267,6 @@ class _Mass:
         return np.concatenate(parts)
 
 
-def _squares(shapes: Complex, weighted: Complex) -> Array:
+def _modal_masses(shapes: Complex, weighted: Complex) -> Array:
     """Return x'M x of each shape x, from the shapes and M times them."""
     return np.asarray(np.einsum("ik,ik->k", shapes.conj(), weighted).real)

@@ -40,7 +40,7 @@ OFFSETS = np.array([1, 2, 3, -1, -2, -3])
 """Multiples of the step in a central difference of sixth order."""
 # Weights of the differences between opposite offsets
 _WEIGHTS: Array = np.array([0.75, -0.15, 1 / 60])
-_STEP = 1e-2  # displacement for finite differences relative to the size of the mechanism
+_STEP = 1e-2  # displacement for finite differences, relative to the size of the mechanism
 # Step of an input relative to its value, or the step itself if the value is zero
 _INPUT_STEP = 1e-2
 _LARGEST = 1e-2  # largest step of a rigid coordinate, rad or m
@@ -98,10 +98,11 @@ def input_slopes(
     at.put(state)
 
     def evaluate(change: Array) -> Array:
+        """Return the forces and the outputs for changed inputs."""
         inputs.put([*map(float, values + change)])
         at.residual(state.time)
-        (direct,) = outputs.of(Solution(at.system, [state]))  # one time
-        return np.concatenate([-at.rows, direct])
+        (values_of_outputs,) = outputs.of(Solution(at.system, [state]))  # one time
+        return np.concatenate([-at.rows, values_of_outputs])
 
     columns = np.zeros((at.system.num_velocities + len(outputs.names), len(values)))
     for k, value in enumerate(values):
@@ -136,21 +137,22 @@ def _output_slopes(at: Assembler, state: State, outputs: Outputs) -> list[Array]
         return [np.zeros((0, width)) for width in widths]
     lengths = Measure(s).lengths
     lengths[s.states] = s.size / np.maximum(1.0, np.abs(state.v[s.states]))
-    step: Array = np.asarray(s.size / lengths, dtype=float)
-    near: Array = _STEP * step
-    near[s.rigid] = np.minimum(near[s.rigid], _LARGEST)
+    sizes_of_motion: Array = np.asarray(s.size / lengths, dtype=float)
+    displacements: Array = _STEP * sizes_of_motion
+    displacements[s.rigid] = np.minimum(displacements[s.rigid], _LARGEST)
     forces = np.full(s.num_constraints, max(1.0, float(np.abs(state.lam).max(initial=0.0))))
 
     def moved(change: Array) -> State:
+        """Return the state after an increment of its coordinates."""
         at.put(state)
         at.move(state.q, change)
         at.update_poses(state.time)
         return at.state(state.time)
 
     changes: list[tuple[Array, Callable[[Array], State]]] = [
-        (near, moved),
-        (near, lambda change: replace(state, v=state.v + change)),
-        (step, lambda change: replace(state, a=state.a + change)),
+        (displacements, moved),
+        (displacements, lambda change: replace(state, v=state.v + change)),
+        (sizes_of_motion, lambda change: replace(state, a=state.a + change)),
         (forces, lambda change: replace(state, lam=state.lam + change)),
     ]
     slopes = []

@@ -15,17 +15,17 @@ from dolfinx_mbd.dynamics.stepping.convergence import (
 
 __all__ = ["constraint_speed", "unbalanced"]
 
-_ROUND_OFF = 16 * np.finfo(float).eps
-_SMALL = 1e-10  # relative residuals without further checks for round-off
+_ROUND_OFF = 16 * np.finfo(float).eps  # error of a coordinate, relative to its size
+_SMALL = 1e-10  # relative residual up to which round-off need not be subtracted
 
 
 def unbalanced(at: Assembler, t: float) -> tuple[int, float]:
     """Return the index of the equation with the largest relative residual, and this residual.
 
     The scale is the largest sum of magnitudes of terms in equations of the same kind and body. It
-    contains each load, because the loads on one frame may cancel.
-    The round-off of lever arms is subtracted from the residuals of moments, and the round-off of
-    coordinates in stiff springs from all residuals.
+    contains each load, because the loads on one frame may cancel. The round-off of lever arms is
+    subtracted from the residuals of moments, and the round-off of coordinates in stiff springs from
+    all residuals.
     """
     s, scale, jacobians = at.system, at.scale.copy(), at.frames.jacobians()
     for _, frames, wrench in at.loads.wrenches(t):
@@ -39,6 +39,7 @@ def unbalanced(at: Assembler, t: float) -> tuple[int, float]:
     sizes, noise = np.full(count_groups(s), 1e-300), np.zeros(count_groups(s))
     np.maximum.at(sizes, groups, scale)
     bodies = slice(3 * len(s.bodies))
+    # Groups 3k, 3k + 1 and 3k + 2 are the forces, moments and elastic forces of body k
     noise[bodies][1::3] = _ROUND_OFF * largest_coordinate(at) * sizes[bodies][0::3]
     forces = np.maximum(np.abs(np.nan_to_num(at.rows, nan=np.inf)) - noise[groups], 0.0)
     ratios = forces / sizes[groups]
@@ -69,7 +70,7 @@ def _spring_noise(at: Assembler, t: float, groups: NDArray[np.int64]) -> Array:
 
 def constraint_speed(at: Assembler, t: float) -> tuple[int, float]:
     """Return the index of the constraint with the largest rate, and this rate, m/s or rad/s."""
-    explicit, _ = at.constraint_rates(t)
-    rates = at.constraint_matrix() @ at.v + explicit
+    rates_of_drivers, _ = at.constraint_rates(t)
+    rates = at.constraint_matrix() @ at.v + rates_of_drivers
     row = int(np.argmax(np.abs(rates)))
     return row, float(np.abs(rates[row]))

@@ -12,11 +12,10 @@ N = ñ, these conditions are linear in G:
     Σ_m (G_mk H_ml + H_km G_ml) = N H_kl + H_kl Nᵀ,
 
 where k, l and m are modes, S_k are the first and second moments of mode k with the undeformed body,
-H_kl (3, 3) the second moments of two modes, and Φ is the motion of a frame on the axis. In modes
-of unit mass, G is skew-symmetric and
-couples modes of the same eigenvalue only. The other conditions are solved by least squares; what
-remains is the deviation from a body of revolution. G need not be unique: each solution leaves the
-equations of motion unchanged.
+H_kl (3, 3) the second moments of two modes, and Φ is the motion of a frame on the axis. In modes of
+unit mass, G is skew-symmetric and couples modes of the same eigenvalue only. The other conditions
+are solved by least squares; the residual is the deviation from a body of revolution. G need not be
+unique: each solution leaves the equations of motion unchanged.
 """
 
 from __future__ import annotations
@@ -35,7 +34,8 @@ from dolfinx_mbd.errors import InputError
 
 __all__ = ["axisymmetric", "rotation_generator"]
 
-_ANGLES = 4  # angles of an average, beyond twice the largest circumferential wave number
+_MORE_ANGLES = 4  # angles of an average, beyond twice the largest number of waves around the axis
+_ROUND_OFF = 1e-9  # eigenvalues relative to the largest one that are considered equal to zero
 
 
 def rotation_generator(
@@ -100,7 +100,7 @@ def axisymmetric(body: ReducedBody, axis: ArrayLike, *, tolerance: float = 0.02)
     numbers = np.round(waves)
     generator = np.real(-1j * (vectors * numbers) @ vectors.conj().T)
     deviation = _check_deviations(body, n, tolerance, basis, generator, body.damping)
-    count = 2 * int(np.abs(numbers).max(initial=1.0)) + _ANGLES
+    count = 2 * int(np.abs(numbers).max(initial=1.0)) + _MORE_ANGLES
     generator_on_modes = basis @ generator @ basis.T @ body.mass
     angles = 2 * np.pi * np.arange(count) / count
     rotations = [(_rotation(n, a), scipy.linalg.expm(a * generator_on_modes)) for a in angles]
@@ -108,10 +108,12 @@ def axisymmetric(body: ReducedBody, axis: ArrayLike, *, tolerance: float = 0.02)
 
 
 def _skew(n: Array) -> Array:
+    """Return the matrix of the product n×."""
     return np.array([[0.0, -n[2], n[1]], [n[2], 0.0, -n[0]], [-n[1], n[0], 0.0]])
 
 
 def _rotation(n: Array, angle: float) -> Array:
+    """Return the matrix of a rotation by an angle about a unit vector n."""
     N = _skew(n)
     return np.asarray(np.eye(3) + np.sin(angle) * N + (1 - np.cos(angle)) * N @ N)
 
@@ -166,7 +168,8 @@ def _modal_moments(body: ReducedBody, basis: Array) -> Array:
     return np.asarray(np.moveaxis(np.tensordot(basis, H, axes=(0, 1)), 0, 1))
 
 
-def _turned(N: Array, H: Array) -> Array:
+def _rotation_rate(N: Array, H: Array) -> Array:
+    """Return the derivative N H + H Nᵀ of second moments that rotate."""
     return np.asarray(N @ H - H @ N)
 
 
@@ -180,7 +183,7 @@ def _modal_generator(body: ReducedBody, n: Array, tolerance: float) -> tuple[Arr
     if not count:
         return np.zeros((0, 0)), np.zeros((0, 0))
     values, basis = scipy.linalg.eigh(body.stiffness, body.mass)
-    floor = 1e-9 * float(values[-1])
+    floor = _ROUND_OFF * float(values[-1])
     roots = np.sqrt(np.maximum(values, floor))
     equal = np.abs(roots[:, None] - roots) <= tolerance * np.minimum(roots[:, None], roots)
     pairs = [(i, j) for i in range(count) for j in range(i + 1, count) if equal[i, j]]
@@ -190,13 +193,13 @@ def _modal_generator(body: ReducedBody, n: Array, tolerance: float) -> tuple[Arr
     conditions = list(_conditions(body, n, tolerance, basis).values())
     H = _modal_moments(body, basis)
     right = [B.ravel() for _, B in conditions]
-    right.append(_turned(_skew(n), H).ravel() / np.linalg.norm(H))
+    right.append(_rotation_rate(_skew(n), H).ravel() / np.linalg.norm(H))
     columns = []
     for i, j in pairs:
         unit = np.zeros((count, count))
         unit[i, j], unit[j, i] = 1.0, -1.0
         parts = [(A @ unit).ravel() for A, _ in conditions]
-        columns.append(np.concatenate([*parts, _rotated(H, unit).ravel() / np.linalg.norm(H)]))
+        columns.append(np.concatenate([*parts, _mode_rate(H, unit).ravel() / np.linalg.norm(H)]))
     matrix = np.array(columns).T
     solution = np.linalg.lstsq(matrix, np.concatenate(right), rcond=max(tolerance, 1e-10))[0]
     for (i, j), value in zip(pairs, solution, strict=True):
@@ -204,10 +207,11 @@ def _modal_generator(body: ReducedBody, n: Array, tolerance: float) -> tuple[Arr
     return basis, generator
 
 
-def _rotated(H: Array, G: Array) -> Array:
+def _mode_rate(H: Array, G: Array) -> Array:
     """Return Σ_m (G_mk H_ml + H_km G_ml) of modes k and l, shape (modes, modes, 3, 3) as H."""
-    one = np.tensordot(G, H, axes=(0, 0))
-    return np.asarray(one + np.moveaxis(np.tensordot(H, G, axes=(1, 0)), -1, 1))
+    first = np.tensordot(G, H, axes=(0, 0))
+    second = np.moveaxis(np.tensordot(H, G, axes=(1, 0)), -1, 1)
+    return np.asarray(first + second)
 
 
 def _check_deviations(
@@ -225,11 +229,11 @@ def _check_deviations(
     offset = float(np.linalg.norm(N @ body.centre)) / _length(body)
     deviations["centre of mass"] = offset
     deviations["inertia tensor"] = float(
-        np.linalg.norm(_turned(N, inertia)) / np.linalg.norm(inertia)
+        np.linalg.norm(_rotation_rate(N, inertia)) / np.linalg.norm(inertia)
     )
     if len(G):
         values = np.diag(basis.T @ body.stiffness @ basis)
-        roots = np.sqrt(np.maximum(values, 1e-9 * values.max()))
+        roots = np.sqrt(np.maximum(values, _ROUND_OFF * values.max()))
         deviations["frequencies"] = float(
             (np.abs(G) * np.abs(roots[:, None] - roots) / np.minimum(roots[:, None], roots)).max()
         )
@@ -237,7 +241,7 @@ def _check_deviations(
             deviations[key] = float(np.linalg.norm(A @ G - B))
         H = _modal_moments(body, basis)
         deviations["second moments of the modes"] = float(
-            np.linalg.norm(_rotated(H, G) - _turned(N, H)) / np.linalg.norm(H)
+            np.linalg.norm(_mode_rate(H, G) - _rotation_rate(N, H)) / np.linalg.norm(H)
         )
         C = basis.T @ damping @ basis / np.sqrt(np.outer(roots, roots))
         size = max(float(np.linalg.norm(C)), 1e-300)
@@ -257,6 +261,7 @@ def _check_deviations(
 
 
 _SINGULAR = {"centre of mass", "inertia tensor", "damping"}
+"""Names of deviations that are grammatically singular, for the message."""
 
 
 def _average(

@@ -114,8 +114,10 @@ def _frequencies(body: ReducedBody) -> NDArray:
 def _parts(a: ReducedBody, b: ReducedBody) -> list[Row]:
     """Compare the parts that have no other row, such as gauges and the skin."""
     rows = []
-    length, lowest = np.sqrt(np.trace(a.central_inertia) / (2 * a.total_mass)), _frequencies(a)[:1]
-    units = np.array([length, a.total_mass, 1 / (2 * np.pi * lowest.sum() or 1.0)])
+    length = np.sqrt(np.trace(a.central_inertia) / (2 * a.total_mass))
+    frequencies = _frequencies(a)
+    time = 1 / (2 * np.pi * frequencies[0]) if len(frequencies) and frequencies[0] else 1.0
+    units = np.array([length, a.total_mass, time])
     for attribute, declaration in part_fields(a).items():
         if attribute in ("interfaces", "modes", "left_out"):
             continue
@@ -149,11 +151,13 @@ def _sizes(body: ReducedBody, part: Any, units: NDArray) -> list[NDArray]:
         if values is None or np.issubdtype(array.dtype, np.integer):
             continue
         scaled = array.factor(1 / units, np.shape(values)) * array.transformed(values, basis)
-        modes = tuple(k for k, axis in enumerate(array.axes) if axis in "nN")
-        free = tuple(k for k, axis in enumerate(array.axes) if axis.isalpha() and axis not in "nNw")
-        if modes or free:
-            count = max(int(np.prod([scaled.shape[k] for k in free])), 1)
-            scaled = np.sqrt((scaled**2).sum(axis=modes + free) / count)
+        mode_axes = tuple(k for k, axis in enumerate(array.axes) if axis in "nN")
+        point_axes = tuple(
+            k for k, axis in enumerate(array.axes) if axis.isalpha() and axis not in "nNw"
+        )
+        if mode_axes or point_axes:
+            count = max(int(np.prod([scaled.shape[k] for k in point_axes])), 1)
+            scaled = np.sqrt((scaled**2).sum(axis=mode_axes + point_axes) / count)
         sizes.append(np.asarray(scaled))
     return sizes
 
@@ -171,10 +175,11 @@ def _difference(first: list[NDArray], second: list[NDArray]) -> float | None:
 
 def _flexibility(a: ReducedBody, b: ReducedBody) -> Row:
     """Compare Θ K⁻¹ Θᵀ; each entry is scaled by the square root of its two diagonal entries."""
-    F, G = (
-        (T := np.vstack([i.motion for i in c.interfaces])) @ np.linalg.pinv(c.stiffness) @ T.T
-        for c in (a, b)
-    )
+    flexibilities = []
+    for body in (a, b):
+        motions = np.vstack([interface.motion for interface in body.interfaces])  # Θ
+        flexibilities.append(motions @ np.linalg.pinv(body.stiffness) @ motions.T)
+    F, G = flexibilities
     scale = np.sqrt(np.maximum(np.diag(F), np.diag(G)))
     scale = np.where(scale > 0, scale, 1.0)
     difference = float(np.abs((F - G) / np.outer(scale, scale)).max())
@@ -182,10 +187,12 @@ def _flexibility(a: ReducedBody, b: ReducedBody) -> Row:
 
 
 def _text(name: str, first: str, second: str) -> Row:
+    """Return a row with two texts, which are equal or different."""
     return Row(name, first, second, 0.0 if first == second else None)
 
 
 def _number(name: str, first: float, second: float) -> Row:
+    """Return a row with two numbers and their relative difference."""
     scale = max(abs(first), abs(second)) or 1.0
     return Row(name, f"{first:.6g}", f"{second:.6g}", abs(first - second) / scale)
 

@@ -84,6 +84,7 @@ class Rayleigh:
         if (z < 0).any():
             reject("ratios", ratios, "two numbers of at least 0")
         w = 2 * np.pi * f
+        # Damping ratio = mass/(2ω) + stiffness·ω/2
         mass, stiffness = np.linalg.solve(np.column_stack([0.5 / w, 0.5 * w]), z)
         largest = np.abs(z).max()
         if mass < -1e-12 * largest * w.max() or stiffness < -1e-12 * largest / w.min():
@@ -171,6 +172,7 @@ def damping_matrix(mass: ArrayLike, stiffness: ArrayLike, *dampings: Damping | A
 
 
 def _pair(mass: ArrayLike, stiffness: ArrayLike) -> tuple[Array, Array]:
+    """Return the checked matrices M and K."""
     M = array("mass", mass, (None, None))
     if M.shape[0] != M.shape[1]:
         reject("mass", mass, "a square matrix")

@@ -395,6 +395,7 @@ class EffectiveMasses:
 
 
 def _percent(shares: Array) -> str:
+    """Return the entries of a table row in percent."""
     return "".join(f"  {100 * share:7.2f}" for share in shares)
 
 

@@ -17,11 +17,12 @@ from dolfinx_mbd.checks import unknown
 from dolfinx_mbd.html import short_repr
 
 Combine = Callable[[Array], Array]
+"""Function of rows (rows, ...) that returns values (...)."""
 
 STRESS_COMPONENTS = ("xx", "yy", "zz", "xy", "yz", "zx")
-CHUNK_TENSORS = (
-    4096  # number of tensors whose eigenvalues are computed together; they fit into the cache
-)
+CHUNK_TENSORS = 4096
+"""Number of tensors whose eigenvalues are computed together; they fit into the cache."""
+
 BOUND_MARGIN = 1e-9  # relative margin of bounds for round-off
 
 
@@ -98,11 +99,12 @@ def _size_and_lode(deviator: Array) -> tuple[Array, Array]:
     """Return |S| and the Lode angle of deviators (5, m)."""
     size = np.sqrt(_sum_of_squares(deviator))
     s = deviator / np.where(size > 0, size, 1.0)
+    # Components of the tensor: d = xy, e = yz, f = zx, c = zz, and g = (xx − yy)/2
     zz, *others = s
-    g, d, e, f = (np.sqrt(0.5) * row for row in others)  # g is half of xx − yy
+    g, d, e, f = (np.sqrt(0.5) * row for row in others)
     c = np.sqrt(2 / 3) * zz
     dd, ee, ff = d * d, e * e, f * f
-    t = np.stack(
+    t = np.stack(  # D/|D|
         [
             1.5 * c * c - 2 * g * g + ee + ff - 2 * dd,
             np.sqrt(3.0) * (ff - ee - 2 * c * g),
@@ -148,11 +150,13 @@ def _tresca_bound(rows: Array, sign: float) -> Array:
 
 
 def _tresca(rows: Array) -> Array:
+    """Return σ_1 − σ_3 of tensors that are split into mean and deviator."""
     first, last = _eigenvalues(rows, (0, 2))
     return first - last
 
 
 def _principal(k: int) -> Combine:
+    """Return the function for the principal value with index k, in descending order."""
     return lambda rows: _eigenvalues(rows, (k,))[0]
 
 
@@ -169,12 +173,15 @@ _SPLIT[2, :2] = np.sqrt(0.5), -np.sqrt(0.5)
 _SPLIT[3:, 3:] = np.sqrt(2.0) * np.eye(3)
 # σ_vM² = 3/2 S:S
 _VON_MISES = np.sqrt(1.5) * _SPLIT[1:]
+# ½ σ:ε; each shear component occurs twice in the tensors
 _ENERGY = np.diag([1.0] * 6 + [0.5] * 3 + [1.0] * 3)
+# The nine entries of a tensor, row by row, from its six components
 _FULL = np.eye(6)[[0, 3, 5, 3, 1, 4, 5, 4, 2]]
 _MEAN = np.array([[1 / 3, 1 / 3, 1 / 3, 0.0, 0.0, 0.0]])
 
 
 def _all_quantities() -> dict[str, Quantity]:
+    """Return the quantities by name."""
     stress, strain, u = ("stress",), ("strain",), ("displacement",)
     table = [
         Quantity("displacement", "m", u, np.eye(3), shape=(3,)),

@@ -239,6 +239,7 @@ class ReducedBody(HtmlView):
         )
 
     def _part(self, kind: str, name: str, parts: Sequence[Any]) -> Any:
+        """Return the part with the given name; an error lists the known names."""
         for part in parts:
             if isinstance(name, str) and part.name == name:
                 return part

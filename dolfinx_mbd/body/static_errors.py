@@ -95,6 +95,7 @@ def static_errors(body: ReducedBody) -> dict[str, float]:
     represented = np.zeros(len(full))
     if body.num_modes:
         represented = np.einsum("kc,kc->c", work, np.linalg.solve(body.stiffness, work))
+    # Squares of spins, products of different spins, forces, and moments
     kinds = np.array([0, 0, 0, 1, 1, 1, *[2, 2, 2, 3, 3, 3] * len(body.interfaces)])
     largest = np.array([full[kinds == kind].max(initial=0.0) for kind in range(4)])[kinds]
     deforms = full > NEGLIGIBLE_WORK * largest

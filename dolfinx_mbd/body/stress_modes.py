@@ -125,6 +125,7 @@ def envelope_over_time(
     for start in range(0, count, BLOCK_SIZE):
         block = np.concatenate([m[:, start : start + BLOCK_SIZE] for m in modes])
         local = np.tensordot(definition.matrix, block, axes=1)
+        # Views of the extremes so far of the points of this block
         top, row = best[start : start + BLOCK_SIZE], when[start : start + BLOCK_SIZE]
         points = np.arange(len(top))
         for k, part in parts:
@@ -146,11 +147,12 @@ def _signed_values(rows: Array, definition: Quantity, sign: float, top: Array) -
     bound = definition.bound(rows, sign)
     points = np.arange(len(top))
     reached = sign * definition.combine(rows[:, points, bound.argmax(axis=1)])
-    near = np.flatnonzero(bound >= np.maximum(top, reached)[:, None])
-    bound[:] = -np.inf
-    columns = rows.reshape(len(rows), -1).take(near, axis=1)
-    bound.reshape(-1)[near] = sign * definition.combine(columns)
-    return bound
+    candidates = np.flatnonzero(bound >= np.maximum(top, reached)[:, None])
+    values = bound  # in the same memory
+    values[:] = -np.inf
+    columns = rows.reshape(len(rows), -1).take(candidates, axis=1)
+    values.reshape(-1)[candidates] = sign * definition.combine(columns)
+    return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,6 +256,8 @@ class StressModes:
 
     @staticmethod
     def _quantity(name: str, *, scalar: bool = False) -> Quantity:
+        """Return the definition of a quantity that needs the stress alone."""
+
         def accepts(entry: Quantity) -> bool:
             return entry.needs == ("stress",) and not (scalar and entry.shape)
 

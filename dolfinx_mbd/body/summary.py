@@ -35,6 +35,7 @@ def summary(body: ReducedBody) -> str:
 
 
 def _properties(body: ReducedBody) -> list[str]:
+    """Return the title and the table of properties."""
     reason = body.provenance.get(STIFFENING)
     no_stiffening = "no" if reason is None else f"no ({reason})"
     plane = "no (a plane mesh deforms in its plane only)" if "plane" in body.provenance else ""
@@ -81,6 +82,7 @@ def _sizes(body: ReducedBody) -> list[str]:
 
 
 def _table_of_modes(body: ReducedBody) -> list[str]:
+    """Return the tables of modes and of omitted modes."""
     lines = table_head("  k  mode                         frequency (Hz)  character")
     for k, m in enumerate(body.modes, 1):
         lines.append(f"{k:>3}  {m.label:<28} {m.frequency:14.2f}  {m.character}".rstrip())

@@ -252,6 +252,7 @@ def _same_entries(name: str, values: list[Any]) -> Iterator[tuple[Any, ...]]:
 
 
 def _differ(argument: str, values: list[Any]) -> NoReturn:
+    """Raise an error about bodies of different structure."""
     text = f"the bodies have different {argument}: {' and '.join(map(short, values))}"
     raise InputError(text, argument=argument, value=values, expected="bodies of the same structure")
 

@@ -79,6 +79,7 @@ def check_matrix(argument: str, matrix: Array) -> None:
 
 
 def _default_modes(mass: Array, stiffness: Array) -> tuple[Mode, ...]:
+    """Return descriptions of modes with their Rayleigh quotients as frequencies."""
     squares = np.diag(stiffness) / np.maximum(np.diag(mass), np.finfo(float).tiny)
     frequencies = np.sqrt(np.maximum(squares, 0.0)) / (2 * np.pi)
     return tuple(Mode(f"mode {k + 1}", float(f)) for k, f in enumerate(frequencies))

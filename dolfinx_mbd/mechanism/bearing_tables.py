@@ -33,10 +33,10 @@ else:
 
 __all__ = ["BearingTable"]
 
-_ENTRIES = ("xx", "xy", "xz", "yx", "yy", "yz", "zx", "zy", "zz")
-_SPEEDS = ("frequency", "speed")
-_RPM = np.pi / 30  # rad/s
-_UNITS = {"rad/s": 1.0, "rpm": _RPM, "n/m": 1.0, "n*s/m": 1.0, "kg": 1.0}
+_ENTRIES = ("xx", "xy", "xz", "yx", "yy", "yz", "zx", "zy", "zz")  # of a matrix, row by row
+_SPEEDS = ("frequency", "speed")  # names of the column of the speed
+_UNITS = {"rad/s": 1.0, "rpm": np.pi / 30, "n/m": 1.0, "n*s/m": 1.0, "kg": 1.0}
+"""Units in SI by their names in lower case."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +110,9 @@ class BearingTable:
         if self._curve is None or self._rate is None:
             values: Array = np.array([self.stiffness, self.damping], dtype=float)[:, 0]
             return values, np.zeros_like(values)
-        inside = min(max(speed, low), high)
-        return self._curve(inside), self._rate(inside) * (inside == speed)
+        nearest = min(max(speed, low), high)
+        rate = self._rate(nearest)
+        return self._curve(nearest), rate if nearest == speed else np.zeros_like(rate)
 
     @classmethod
     def read(cls, path: str | Path, *, name: str | None = None) -> BearingTable:
@@ -156,6 +157,7 @@ class BearingTable:
 
 
 def _is_column(name: str) -> bool:
+    """Return whether a name is that of a speed, stiffness, damping or mass."""
     return name in _SPEEDS or (name[0] in "kcm" and name[1:] in _ENTRIES)
 
 
@@ -167,6 +169,7 @@ def _elements(path: Path) -> dict[str, Any]:
 
 
 def _element(elements: dict[str, Any], name: str | None) -> dict[str, Any]:
+    """Return the coefficients of the bearing with the given tag or key."""
     tags = {key: str(value.get("tag", "")) for key, value in elements.items()}
     keys = [key for key, tag in tags.items() if name is None or name in (tag, key)]
     if len(keys) != 1:
@@ -177,7 +180,7 @@ def _element(elements: dict[str, Any], name: str | None) -> dict[str, Any]:
 
 
 def _columns(path: Path) -> dict[str, Any]:
-    """Return the columns of a table with commas, in SI units, as one element."""
+    """Return the columns of a table with commas, in SI units, as one element without a name."""
     lines = read_text(path, "a table of a bearing").splitlines()
     header, *rows = [row for row in csv.reader(lines) if any(cell.strip() for cell in row)]
     names, factors = [], []
@@ -190,7 +193,7 @@ def _columns(path: Path) -> dict[str, Any]:
         factors.append(_UNITS[unit])
     table = np.array(rows, dtype=float).reshape(-1, len(names))
     columns = {name: table[:, k] * factors[k] for k, name in enumerate(names)}
-    return {"": columns | {"kxx": columns["kxx"]}}
+    return {"": columns}
 
 
 def _matrices(columns: dict[str, Array], letter: str, count: int) -> Array:

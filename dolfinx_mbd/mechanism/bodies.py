@@ -159,11 +159,12 @@ class RigidBody(FloatingBody):
         second = _second_moments(f"{label}: inertia", self.inertia) + mass * np.outer(c, c)
         instance(f"{label}: shape", self.shape, (Shape, type(None)))
         frames = checked_frames(self.name, self.frames)
+        no_modes = np.zeros((0, 0))
         self._prepare(
             mass,
             mass * c[None],
             second[None, None],
-            (np.zeros((0, 0)),) * 3,
+            (no_modes, no_modes, no_modes),
             {key: (*frame, np.zeros((6, 0))) for key, frame in frames.items()},
             (self.position, self.rotation, self.velocity, self.omega),
         )
@@ -362,9 +363,9 @@ class FlexibleBody(FloatingBody):
         assign(self, stiffening=stiffening is not None, damping_ratio=ratio)
         damping = body.damping + ModalDamping(ratio).matrix(body.mass, body.stiffness)
         frames = {i.name: (i.point, i.axes, i.motion) for i in body.interfaces}
-        for station in map(body.point, self._points):
-            motion = np.vstack([station.modes.T, np.zeros((3, body.num_modes))])
-            frames[station.name] = station.position, np.eye(3), motion
+        for point in map(body.point, self._points):
+            motion = np.vstack([point.modes.T, np.zeros((3, body.num_modes))])
+            frames[point.name] = point.position, np.eye(3), motion
         self._prepare(
             body.total_mass,
             body.first_moments,

@@ -34,7 +34,7 @@ __all__ = ["Bushing", "TabulatedBearing"]
 
 Array = NDArray[np.float64]
 
-_LARGEST = 3.0  # largest rotation, rad; the rotation vector is not unique at π
+_MAX_ANGLE = 3.0  # largest rotation, rad; the rotation vector is not unique at π
 _SPEED_MARGIN = 1e-6  # permitted excess over the speeds of a table, relative to the largest
 
 
@@ -116,7 +116,7 @@ class Bushing(LawElement):
         return replace(self, neutral=(pair.Q1.T @ (pair.p2 - pair.p1), pair.Q1.T @ pair.Q2))
 
     def coordinates(self, motion: PairMotion) -> Array:
-        """Return displacement and rotation vector from the neutral pose, shape (6,)."""
+        """Return displacement (m) and rotation vector (rad) from the neutral pose, shape (6,)."""
         return self._motion(motion)[0]
 
     def _motion(self, motion: PairMotion) -> tuple[Array, Array, Array]:
@@ -125,7 +125,7 @@ class Bushing(LawElement):
             *self._neutral, motion.displacement, motion.rotation, motion.velocity, motion.omega
         )
         angle = math.hypot(*s[ROTATION])
-        if angle > _LARGEST:
+        if angle > _MAX_ANGLE:
             raise InputError(
                 f"bushing {self.name!r} is turned by {angle:.3g} rad, more than the limit of 3 rad."
                 " Use a joint with a JointSpring for large rotations"

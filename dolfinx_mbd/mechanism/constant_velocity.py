@@ -22,9 +22,10 @@ class ConstantVelocity(JointRelation):
     """Spherical joint that transmits the rotation about z without change.
 
     The relative rotation R is a bend about an axis in the x-y plane: its axis has no component
-    along z, e_y·f_x = e_x·f_y. With a constant bend B of the shafts and their angles φ₁ and φ₂,
-    R = Z(−φ₁) B Z(φ₂) is such a bend if φ₁ = φ₂. For other angles, the difference ½(e_y·f_x −
-    e_x·f_y) is ½(1 + cos β) sin(φ₂ − φ₁), so that the constraint is regular for bends β below 180°.
+    along z, e_y·f_x = e_x·f_y, with the axes e of the first and f of the second frame. With a
+    constant bend B of the shafts, their angles φ₁ and φ₂, and the rotation Z(φ) about z, R = Z(−φ₁)
+    B Z(φ₂) is such a bend if φ₁ = φ₂. For other angles, the difference ½(e_y·f_x − e_x·f_y) is
+    ½(1 + cos β) sin(φ₂ − φ₁), so that the constraint is regular for bend angles β below 180°.
     """
 
     kind: ClassVar[str] = "constant_velocity"

@@ -66,7 +66,12 @@ class FloatingBody:
         start: tuple[ArrayLike, ArrayLike, ArrayLike | None, ArrayLike | None],
         stiffening: Stiffening | None = None,
     ) -> None:
-        """Set the attributes from moments, elastic matrices, frames, pose and velocities."""
+        """Set the attributes from moments, elastic matrices, frames, pose and velocities.
+
+        S and H are the first and second moments, `matrices` the elastic mass, damping and
+        stiffness, `frames` points, axes and motions per mode of the frames, and `start` position,
+        rotation, velocity and omega.
+        """
         label, n, count = f"body {self.name!r}", len(S) - 1, len(frames)
         rows = H.transpose(0, 2, 3, 1).reshape(9 * (n + 1), n + 1)
         shapes = (count, 3), (count, 3, 3), (count, 6, n)
@@ -75,23 +80,25 @@ class FloatingBody:
             for k, shape in enumerate(shapes)
         )
         spin: Array = np.zeros((0, n, n)) if stiffening is None else stiffening.spin
-        bend: Array = np.zeros((0, 6, n, n))
+        by_forces: Array = np.zeros((0, 6, n, n))  # geometric stiffness due to forces at frames
         # Forces at named points (the last frames) do not stiffen the body
         if stiffening is not None:
-            bend = np.zeros((count, 6, n, n))
-            bend[: len(stiffening.interfaces)] = stiffening.interfaces
+            by_forces = np.zeros((count, 6, n, n))
+            by_forces[: len(stiffening.interfaces)] = stiffening.interfaces
         inertia = np.array([total_mass]), S, rows, *matrices
         table, data = table_of_one(
-            (n, count, len(spin), len(bend)),
-            [*inertia, spin, points, axes, motions, bend, H.transpose(2, 3, 0, 1)],
+            (n, count, len(spin), len(by_forces)),
+            [*inertia, spin, points, axes, motions, by_forces, H.transpose(2, 3, 0, 1)],
         )
-        place = metres(start[0])
+        initial_position, initial_rotation, velocity, omega = start
+        place = metres(initial_position)
         position = vector(f"{label}: position", place, unit="m")
-        rotation = checked_rotation(f"{label}: rotation", start[1])
-        velocities = np.full(6 + n, np.nan)
-        for k, (key, unit) in enumerate((("velocity", "m/s"), ("omega", "rad/s"))):
-            if start[2 + k] is not None:
-                velocities[3 * k : 3 * k + 3] = vector(f"{label}: {key}", start[2 + k], unit=unit)
+        rotation = checked_rotation(f"{label}: rotation", initial_rotation)
+        velocities = np.full(6 + n, np.nan)  # NaN: follows from the constraints
+        if velocity is not None:
+            velocities[:3] = vector(f"{label}: velocity", velocity, unit="m/s")
+        if omega is not None:
+            velocities[3:6] = vector(f"{label}: omega", omega, unit="rad/s")
         assign(
             self,
             frame_names=tuple(frames),
@@ -127,10 +134,11 @@ class FloatingBody:
         """Return the distance from the origin to the centre of mass, and the gyration radius, m."""
         row, data, m = self._table[0], self._data, self.typical_mass
         centre = data[row[FIRST_MOMENTS] :][:3] / m
-        second = data[row[H_ROWS] :][: 9 * (row[NUM_MODES] + 1) : row[NUM_MODES] + 1]  # ∫ρ x⊗x
+        num_fields = row[NUM_MODES] + 1  # x and the modes; entries of x⊗x are the first ones
+        second = data[row[H_ROWS] :][: 9 * num_fields : num_fields].reshape(3, 3)  # ∫ρ x⊗x
         distance = float(np.linalg.norm(centre))
-        radius = (second[0] + second[4] + second[8]) / m - distance**2
-        return distance, float(np.sqrt(max(radius, 1e-12 * distance**2)))
+        radius_squared = np.trace(second) / m - distance**2
+        return distance, float(np.sqrt(max(radius_squared, 1e-12 * distance**2)))
 
     def initial_coordinates(self) -> Array:
         """Return position, quaternion and zero elastic coordinates."""

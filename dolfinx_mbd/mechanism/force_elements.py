@@ -89,6 +89,7 @@ class PairElement(Load):
         return None
 
     def _check_ends(self) -> None:
+        """Check the name and the frames of the element."""
         label = f"load {checked_name('name', self.name)!r}"
         for end in ("first", "second"):
             assign(self, **{end: checked_frame(f"{label}: {end}", getattr(self, end))})
@@ -160,7 +161,10 @@ class PairElement(Load):
 
 
 class FilmElement(PairElement):
-    """Base class of oil films: no correction in the iterations of a step may close the gap."""
+    """Base class of oil films, whose gap must stay open in the iterations of a step.
+
+    The content of a film on a grid is the thickness of the oil at its nodes.
+    """
 
     kind: ClassVar[str] = "oil film"
     has_film: ClassVar[bool] = True
@@ -178,7 +182,7 @@ class FilmElement(PairElement):
     clearance: float
 
     def for_run(self) -> FilmElement:
-        """Return the film with a content of its own, or the film itself if it has no content.
+        """Return a copy of the film for one run, or the film itself if it has no content.
 
         Without `begin_step`, the content is that of a steady motion.
         """
@@ -268,5 +272,6 @@ class JointElement(JointForce):
 
 
 def _place(frame: FrameRef) -> str:
+    """Return the names of a frame and its body for tables."""
     body, name = frame
     return f"{body}: {name}"

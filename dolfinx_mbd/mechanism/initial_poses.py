@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["InitialPoses"]
 
-_REST = np.zeros(6)
+_REST = np.zeros(6)  # velocities of a frame at rest
 
 
 class InitialPoses:
@@ -30,19 +30,20 @@ class InitialPoses:
         for body, part in zip(system.bodies, system.frame_slices, strict=True):
             q = body.initial_coordinates()
             body.poses(q, self.position[part], self.rotation[part])
-            if body.num_velocities - body.num_elastic == 6:
+            has_origin = body.num_velocities - body.num_elastic == 6
+            if has_origin:
                 points.append(q[None, :3])
         # Size: longest side of the bounding box of all frames and bodies, m; 1 m if the box is a
         # point
-        every = np.vstack(points)
-        size = float(np.ptp(every, axis=0).max()) if len(every) else 0.0
+        all_points = np.vstack(points)
+        size = float(np.ptp(all_points, axis=0).max()) if len(all_points) else 0.0
         self.size = size if size > 1e-9 else 1.0
 
     def pair(self, item: Pair) -> FramePair:
         """Return the poses of the frames of a joint or an element, at rest."""
-        one, two = self._index(item.first), self._index(item.second)
+        first, second = self._index(item.first), self._index(item.second)
         p, Q = self.position, self.rotation
-        return FramePair(p[one], Q[one], _REST, p[two], Q[two], _REST)
+        return FramePair(p[first], Q[first], _REST, p[second], Q[second], _REST)
 
     def along(self, joint: Joint, motion: AxisMotion) -> float:
         """Return the rotation (within half a turn) about or the displacement along the axis."""

@@ -5,6 +5,9 @@ velocity v = ḋ and its relative angular velocity ω, all in the axes of the fi
 is either g(d, R) = 0, or a condition g_d·v + g_θ·ω = 0 on velocities, which need not be the rate of
 a function g (a nonholonomic constraint). Small rotations θ change R by θ×R. The kernels of
 `relation` compute gradients, forces and second derivatives from g_d, g_θ and their derivatives.
+
+In formulas of joints, e_x, e_y and e_z are the axes of the first frame, and f_x, f_y and f_z those
+of the second frame, the columns of R.
 """
 
 from __future__ import annotations
@@ -141,9 +144,9 @@ class Distance(JointRelation):
 
     def second(self, d: Array, R: Array) -> Array:
         """Return (I − nnᵀ)/|d| for the direction n of d."""
-        size = max(float(np.linalg.norm(d)), 1e-300)
-        n, out = d / size, np.zeros((1, 6, 6))
-        out[0, :3, :3] = (np.eye(3) - np.outer(n, n)) / size
+        distance = max(float(np.linalg.norm(d)), 1e-300)  # no division by zero
+        n, out = d / distance, np.zeros((1, 6, 6))
+        out[0, :3, :3] = (np.eye(3) - np.outer(n, n)) / distance
         return out
 
     @classmethod
@@ -176,24 +179,27 @@ def angle_about_z(R: Array) -> float:
 
 
 def angle_slope(R: Array) -> Array:
-    """Return the derivative f_x×w/(w·w) of the angle, w = (e_x·f_x) e_y − (e_y·f_x) e_x, (3,)."""
+    """Return the derivative f_x×w/(w·w) of the angle, w = (e_x·f_x) e_y − (e_y·f_x) e_x, (3,).
+
+    The derivative is with respect to small rotations θ.
+    """
     x, y, z = R[:, 0]
-    size = x * x + y * y
-    return np.array([-x * z / size, -y * z / size, 1.0])
+    square = x * x + y * y  # w·w
+    return np.array([-x * z / square, -y * z / square, 1.0])
 
 
 def angle_second(R: Array) -> Array:
     """Return the derivative (3, 3) of `angle_slope` with respect to small rotations θ."""
     x, y, z = f = R[:, 0]
-    size = x * x + y * y
-    by_direction = np.array(
+    square = x * x + y * y
+    by_f = np.array(
         [
-            [-z / size + 2 * x * x * z / size**2, 2 * x * y * z / size**2, -x / size],
-            [2 * x * y * z / size**2, -z / size + 2 * y * y * z / size**2, -y / size],
+            [-z / square + 2 * x * x * z / square**2, 2 * x * y * z / square**2, -x / square],
+            [2 * x * y * z / square**2, -z / square + 2 * y * y * z / square**2, -y / square],
             [0.0, 0.0, 0.0],
         ]
     )
-    return by_direction @ -skew(f)
+    return by_f @ -skew(f)  # f_x changes by θ×f_x
 
 
 def nearest_turn(angle: float) -> float:

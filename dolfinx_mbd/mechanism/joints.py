@@ -239,7 +239,7 @@ class Joint:
         """Return the name of a relative motion, 0 to 5, for messages."""
         motion = integer("motion", motion, low=0, high=5)
         if self.constraint is not None and motion in self.constraint.rows:
-            return self.constraint.rows[motion]  # its name of the constraint with this number
+            return self.constraint.rows[motion]
         if self.kind == "universal" and motion == ABOUT_Z:
             return "angle between its pins"
         return (

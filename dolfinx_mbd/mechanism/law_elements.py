@@ -1,7 +1,7 @@
 """Force elements that are laws of the relative motion of two frames.
 
 The kernels of `relation` compute the wrenches on both frames and their derivatives from a law and
-its derivatives. An element thus need not transform vectors to other axes.
+its derivatives, so that an element does not transform vectors to other axes.
 """
 
 from __future__ import annotations

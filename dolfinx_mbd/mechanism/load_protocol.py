@@ -1,7 +1,7 @@
 """Base class of all loads: what a load declares to the analyses of a mechanism.
 
-Assembly, results, inputs, pictures and derivatives of runs ask a load for these declarations. They
-do not depend on its class, so that a new load is one class.
+Assembly, results, inputs, pictures and derivatives of runs use these declarations and do not depend
+on the class of a load, so that a new load is one class.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _UNITS = {
 
 def input_unit(field: str, motion: AxisMotion | None) -> str:
     """Return the unit of a number of a load that acts on a motion, or "" if it is unknown."""
-    force, torque = _UNITS.get(field, ("", ""))
-    return torque if motion == "rotation" else force
+    for_displacement, for_rotation = _UNITS.get(field, ("", ""))
+    return for_rotation if motion == "rotation" else for_displacement
 
 
 class LoadInput(NamedTuple):
@@ -172,6 +172,7 @@ class Load(ABC):
                 yield LoadInput(f"{self.name}.{field.name}", field.name, unit=unit)
 
     def _input_unit(self, field: str) -> str:
+        """Return the unit of an argument that can be an input, or "" if it is unknown."""
         return ""
 
     def record(self, *arguments: Any) -> dict[str, ArrayLike]:

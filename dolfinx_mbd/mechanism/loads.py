@@ -7,6 +7,7 @@ returns them; all other derivatives are exact.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -100,13 +101,18 @@ def check_coordinate(argument: str, value: Any) -> None:
 def slopes(
     function: Callable[[float, float], float], s: float, rate: float, step: float | None = None
 ) -> tuple[float, float]:
-    """Return the derivatives of `function(s, rate)` by central differences."""
-    h, k = step or 1e-6 * max(1e-2, abs(s)), 1e-6 * max(1.0, abs(rate))
+    """Return the derivatives of `function(s, rate)` by central differences.
+
+    `step` is the step of s, by default 1e-6 times its size.
+    """
+    h, h_rate = step or 1e-6 * max(1e-2, abs(s)), 1e-6 * max(1.0, abs(rate))
     by_s = (function(s + h, rate) - function(s - h, rate)) / (2 * h)
-    return by_s, (function(s, rate + k) - function(s, rate - k)) / (2 * k)
+    by_rate = (function(s, rate + h_rate) - function(s, rate - h_rate)) / (2 * h_rate)
+    return by_s, by_rate
 
 
 Value = ArrayLike | Callable[[float, FrameMotion], ArrayLike]
+"""Three components, or a function of time and of the motion of a frame that returns them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -447,7 +453,7 @@ class JointLoad(JointForce):
         if len(self.states):  # type: ignore[arg-type]
             return float(self.evaluate(t, s, rate, self.initial_states)[0])
         value = self.value(t, s, rate) if callable(self.value) else self.value
-        if isinstance(value, float) and value - value == 0.0:
+        if isinstance(value, float) and math.isfinite(value):  # the fast and usual case
             return value
         return number(f"load {self.name!r}: value", value)
 

@@ -21,10 +21,11 @@ Motion = Callable[[float], tuple[float, float, float]]
 """Function of time that returns value (rad or m), rate and acceleration."""
 
 # Coefficients of central differences of sixth order at steps from −3 to 3
-_FIRST = np.array([-1.0, 9.0, -45.0, 0.0, 45.0, -9.0, 1.0]) / 60.0
-_SECOND = np.array([2.0, -27.0, 270.0, -490.0, 270.0, -27.0, 2.0]) / 180.0
+_FIRST_DERIVATIVE = np.array([-1.0, 9.0, -45.0, 0.0, 45.0, -9.0, 1.0]) / 60.0
+_SECOND_DERIVATIVE = np.array([2.0, -27.0, 270.0, -490.0, 270.0, -27.0, 2.0]) / 180.0
 
 _SAMPLES = 20  # times at which a motion is checked
+_GOLDEN_RATIO = 0.6180339887498949  # its multiples are spread evenly over a run, but not equally
 # Lengths of the intervals relative to the duration of the run
 _SPANS = (1e-5, 1e-4, 1e-6, 1e-3, 1e-7, 1e-2)
 _TOLERANCE = 1e-2  # largest relative difference of a correct derivative
@@ -47,14 +48,16 @@ def check_derivatives(name: str, motion: Motion, start: float, end: float) -> No
     error only if at one of the times no interval agrees within 1 %. Rates and accelerations may
     therefore jump: the intervals without a jump agree. The motion is not evaluated outside the run.
     """
-    times = start + (end - start) * np.mod(np.arange(_SAMPLES) * 0.6180339887498949, 1.0)
+    times = start + (end - start) * np.mod(np.arange(_SAMPLES) * _GOLDEN_RATIO, 1.0)
     scales = np.abs([motion(float(t)) for t in times]).max(axis=0)
     for t in times.tolist():
         intervals = np.array(list(_intervals(motion, t, (start, end), scales)))
         for order, (value, base) in enumerate((("rate", "position"), ("acceleration", "rate"))):
             width, integral, change, _ = columns = intervals[:, :, order].T
-            for k in _contradictions(columns, scales[order + 1])[:1]:
-                claimed, actual = (integral / width)[k], (change / width)[k]
+            contradictions = _contradictions(columns, scales[order + 1])
+            if len(contradictions):
+                k = contradictions[0]
+                claimed, actual = integral[k] / width[k], change[k] / width[k]
                 raise InputError(
                     f"{name}: the {value} at t = {t:g} s is {claimed:.6g}, but the {base} changes "
                     f"by {actual:.6g} per second; correct the derivatives, or create them with "
@@ -72,16 +75,20 @@ def _intervals(
     for side, span in product((1, -1), _SPANS):
         low, high = sorted((t, t + side * span * (run[1] - run[0])))
         if run[0] <= low and high <= run[1]:
-            at, width = np.array([motion(s) for s in (low, 0.5 * (low + high), high)]), high - low
-            integrals = width / 6 * (at[0] + 4 * at[1] + at[2])[1:]
-            noise = _NOISE * scales[:2] + np.array([0.0, 1e-14]) * scales[0] / width
-            yield np.array([[width, width], integrals, at[2, :2] - at[0, :2], noise])
+            width = high - low
+            first, middle, last = np.array([motion(s) for s in (low, 0.5 * (low + high), high)])
+            integrals = width / 6 * (first + 4 * middle + last)[1:]  # Simpson's rule
+            # Rates may be differences of positions, which have round-off errors
+            round_off = np.array([0.0, 1e-14 * scales[0] / width])
+            noise = _NOISE * scales[:2] + round_off
+            yield np.array([[width, width], integrals, (last - first)[:2], noise])
 
 
 def _contradictions(intervals: Array, scale: float) -> NDArray[np.int64]:
-    """Return the indices of contradictory intervals, from the intervals (4, n).
+    """Return the indices of contradictory intervals, from the rows of `_intervals`, (4, n).
 
     The error of an interval counts only if no other interval agrees within a tenth of this error.
+    `scale` is the largest derivative in the run; errors below 1e-3 of it do not count.
     """
     width, integral, change, noise = intervals
     error, size = np.abs(integral - change), np.maximum(np.abs(integral), np.abs(change))
@@ -123,8 +130,8 @@ def differentiated(position: Callable[[float], float], *, step: float = 1e-4) ->
 
     def motion(t: float) -> tuple[float, float, float]:
         values = np.array([float(position(t + k * step)) for k in range(-3, 4)])
-        rate = float(_FIRST @ values) / step
-        return float(values[3]), rate, float(_SECOND @ values) / step**2
+        rate = float(_FIRST_DERIVATIVE @ values) / step
+        return float(values[3]), rate, float(_SECOND_DERIVATIVE @ values) / step**2
 
     return motion
 
@@ -160,7 +167,7 @@ def integrated(
     number("panel", panel, positive=True, unit="s")
     number("step", step, positive=True, unit="s")
     # Integrals from t = 0 to the ends of the panels, for positive (1) and negative (-1) times
-    _sums = {1: [0.0], -1: [0.0]}
+    integrals = {1: [0.0], -1: [0.0]}
 
     def integral(low: float, high: float) -> float:
         values = scipy.integrate.fixed_quad(
@@ -171,11 +178,11 @@ def integrated(
     def motion(t: float) -> tuple[float, float, float]:
         k = int(t / panel)
         sign = 1 if k >= 0 else -1
-        sums = _sums[sign]
+        sums = integrals[sign]
         for n in range(len(sums), abs(k) + 1):
             sums.append(sums[-1] + integral(sign * (n - 1) * panel, sign * n * panel))
         value = start + sums[abs(k)] + integral(k * panel, t)
-        near = np.array([float(rate(t + i * step)) for i in range(-3, 4)])
-        return value, float(near[3]), float(_FIRST @ near) / step
+        rates = np.array([float(rate(t + i * step)) for i in range(-3, 4)])
+        return value, float(rates[3]), float(_FIRST_DERIVATIVE @ rates) / step
 
     return motion

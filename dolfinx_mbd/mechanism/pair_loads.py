@@ -24,10 +24,11 @@ __all__ = ["PairLoad"]
 Array = NDArray[np.float64]
 
 _STEP = 1e-6  # step of a difference relative to the size of its variable
-_SHORTEST = 1e-2  # smallest size of a displacement for the step of a difference, m
+_SMALLEST_SIZE = 1e-2  # of a displacement, for the step of a difference, m
 
 
 Law = Callable[[PairMotion], tuple[ArrayLike, ...]]
+"""Function of a relative motion that returns force, moment and, with states, their rates."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +129,7 @@ class PairLoad(LawElement):
     def _differences(self, motion: PairMotion) -> Array:
         """Return the derivatives of `value` by central differences."""
         sizes = [
-            np.full(3, max(_SHORTEST, np.abs(motion.displacement).max())),
+            np.full(3, max(_SMALLEST_SIZE, np.abs(motion.displacement).max())),
             np.ones(3),
             np.full(3, max(1.0, np.abs(motion.velocity).max())),
             np.full(3, max(1.0, np.abs(motion.omega).max())),

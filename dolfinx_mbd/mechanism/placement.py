@@ -90,6 +90,7 @@ def _pose(body: Any, name: str) -> tuple[Array, Array]:
 
 
 def _target(argument: str, target: Any) -> Array:
+    """Return the global position of a target, shape (3,), m."""
     if isinstance(target, tuple) and len(target) == 2 and isinstance(target[1], str):
         body, frame = target
         kinds = (RigidBody, FlexibleBody, Ground)

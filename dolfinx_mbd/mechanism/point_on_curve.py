@@ -29,11 +29,11 @@ __all__ = ["Curve", "PointOnCurve", "point_on_curve"]
 Array = NDArray[np.float64]
 
 _DEGREE = 5  # degree of the splines
-_MOST = 100_000  # largest number of intervals of a function
+_MAX_INTERVALS = 100_000  # of a function
 _SAMPLES = 8  # points between two knots at which the nearest point is searched
-_ITERATIONS = 30
-_BEYOND = 1e-9  # distance beyond an end that counts as round-off, relative to the length
-_CLOSED = 1e-9  # distance of the ends of a closed curve, relative to its size
+_ITERATIONS = 30  # largest number of Newton steps to the nearest point
+_MARGIN = 1e-9  # parameter beyond an end that counts as round-off, relative to the range
+_CLOSED = 1e-9  # largest distance of the ends of a closed curve, relative to its size
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +86,8 @@ class Curve:
             parameters,
         )
         lengths = _arc_lengths(spline, fine)
+        # Derivatives up to the third, normal fields, and parameters, points and arc lengths at
+        # samples
         for key, value in {
             "_splines": [spline.derivative(k) if k else spline for k in range(4)],
             "_normals": _normal_fields(spline, parameters, self.closed),
@@ -159,7 +161,7 @@ class Curve:
         number("start", start), number("end", end)
         if not end > start:
             reject("end", end, f"a number above {start}")
-        intervals = integer("count", count, low=_DEGREE + 2, high=_MOST)
+        intervals = integer("count", count, low=_DEGREE + 2, high=_MAX_INTERVALS)
         parameters: Array = np.linspace(start, end, intervals + 1, dtype=float)
         points: Array = np.zeros((intervals + 1, 3))
         for k, u in enumerate(map(float, parameters)):
@@ -201,8 +203,9 @@ class Curve:
         for _ in range(_ITERATIONS):
             c, c1, c2 = (self.derivative(u, k) for k in range(3))
             difference = point - c
-            slope = float(c1 @ c1)
-            step = float(difference @ c1) / max(slope - float(difference @ c2), 0.5 * slope)
+            square = float(c1 @ c1)
+            # Newton's method; far from the curve, the lower bound keeps its direction
+            step = float(difference @ c1) / max(square - float(difference @ c2), 0.5 * square)
             u += step
             if abs(step) <= 1e-15 * max(abs(u), float(fine[-1] - fine[0])):
                 break
@@ -264,7 +267,7 @@ def _spline(parameters: Array, points: Array, closed: bool) -> scipy.interpolate
 
 
 def _gauss(slope: Callable[[float], Array], low: float, high: float) -> float:
-    """Return the length of a short piece of a curve with the given slope."""
+    """Return the length of a short piece of a curve with the given slope, by Gauss quadrature."""
     places, weights = np.polynomial.legendre.leggauss(6)
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     return float(half * weights @ [np.linalg.norm(slope(middle + half * x)) for x in places])
@@ -282,7 +285,7 @@ def _arc_lengths(spline: scipy.interpolate.BSpline, fine: Array) -> Array:
 def _normal_fields(
     spline: scipy.interpolate.BSpline, parameters: Array, closed: bool
 ) -> list[list[scipy.interpolate.BSpline]]:
-    """Return two fields with their first and second derivatives.
+    """Return two fields of normals with their first and second derivatives.
 
     A normal is transported from point to point without rotation about the tangent. For a closed
     curve, the angle between the last and the first normal is distributed over the curve.
@@ -359,7 +362,7 @@ class PointOnCurve(JointRelation):
         """Return a text if the point has passed an end of an open curve."""
         curve, u = self.curve, self.curve.parameter(d)
         low, high = float(curve.parameters[0]), float(curve.parameters[-1])
-        if curve.closed or low - _BEYOND * (high - low) <= u <= high + _BEYOND * (high - low):
+        if curve.closed or low - _MARGIN * (high - low) <= u <= high + _MARGIN * (high - low):
             return ""
         end = "start" if u < low else "end"
         return f"the point has passed the {end} of the curve, which is open; make the curve longer"

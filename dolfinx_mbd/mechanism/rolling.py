@@ -2,7 +2,8 @@
 
 The plane is x-y of the first frame, with the normal n = e_z. A body that touches it at the position
 ρ relative to the origin of its frame does not slip if v + ω×ρ vanishes along x and y. These
-conditions cannot be integrated: the body can reach every position and orientation.
+conditions cannot be integrated: the body can reach every position and orientation. The axes e and f
+are those of `joint_relations`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["KnifeEdge", "RollingBall", "RollingDisc", "knife_edge", "rolling_bal
 
 Array = NDArray[np.float64]
 
-_FLAT = 1e-3  # smallest sine of the angle between a rolling disc and the plane
+_MIN_SINE = 1e-3  # of the angle between a rolling disc and the plane
 _ROWS = {ALONG_X: "slip along x", ALONG_Y: "slip along y", ALONG_Z: "height above the plane"}
 
 
@@ -79,20 +80,20 @@ class RollingDisc(JointRelation):
     def second(self, d: Array, R: Array) -> Array:
         """Return the derivatives of ρ×e_i, and of r (c/s) f_z×n."""
         (c, s), (f, n), r = self._tilt(R), (R[:, 2], np.eye(3)[2]), self.radius
-        direction = np.cross(f, n)  # δc = direction·θ
-        contact = np.outer(f, direction) / s - c * skew(f) / s
-        contact -= c / s**3 * np.outer(n - c * f, direction)
+        c_slope = np.cross(f, n)  # derivative of c with respect to θ
+        contact_slope = np.outer(f, c_slope) / s - c * skew(f) / s  # of −(n − c f)/s
+        contact_slope -= c / s**3 * np.outer(n - c * f, c_slope)
         out = np.zeros((3, 6, 6))
         for i in range(2):
-            out[i, 3:, 3:] = -r * skew(np.eye(3)[i]) @ contact
-        out[2, 3:, 3:] = r * np.outer(direction, direction) / s**3
+            out[i, 3:, 3:] = -r * skew(np.eye(3)[i]) @ contact_slope
+        out[2, 3:, 3:] = r * np.outer(c_slope, c_slope) / s**3
         out[2, 3:, 3:] += r * c / s * (np.outer(f, n) - c * np.eye(3))
         return out
 
     def problem(self, d: Array, R: Array) -> str:
         """Return a text if the disc lies on the plane."""
         _, s = self._tilt(R)
-        return "the disc lies flat on the plane" if s < _FLAT else ""
+        return "the disc lies flat on the plane" if s < _MIN_SINE else ""
 
     @staticmethod
     def _tilt(R: Array) -> tuple[float, float]:

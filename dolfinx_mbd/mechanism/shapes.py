@@ -99,12 +99,14 @@ def cylinder_shape(
     radius = number("radius", radius, positive=True, unit="m")
     length = number("length", length, positive=True, unit="m")
     axis, sides = integer("axis", axis, low=0, high=2), integer("sides", sides, low=3)
-    memory("sides", sides, 144 * sides)
+    bytes_per_side = 144  # two points of three numbers, four triangles of three indices
+    memory("sides", sides, bytes_per_side * sides)
     i = np.arange(sides)
     angle, end = 2 * np.pi * i / sides, np.full(sides, length / 2)
     circle = np.column_stack([radius * np.cos(angle), radius * np.sin(angle), end])
     points = np.vstack([circle * (1, 1, -1), circle, [[0, 0, -length / 2], [0, 0, length / 2]]])
     j = (i + 1) % sides
+    # Two triangles for each side, and one in each end about its centre
     low, high = np.full(sides, 2 * sides), np.full(sides, 2 * sides + 1)
     corners = [(i, j, i + sides), (j, j + sides, i + sides), (j, i, low)]
     corners.append((i + sides, j + sides, high))

@@ -27,6 +27,7 @@ __all__ = ["JointFriction", "JointSpring", "SpringDamper"]
 
 Array = NDArray[np.float64]
 Law = Callable[[float, float], float]
+"""Function of a length or coordinate and its rate that returns a force or torque."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,7 @@ class SpringDamper(PairElement):
     @property
     def mark(self) -> str:
         """`coil`, `damper` or `coil and damper`."""
-        return _parts(self)
+        return _spring_mark(self)
 
     @property
     def exerts_moments(self) -> bool:
@@ -93,6 +94,7 @@ class SpringDamper(PairElement):
         return self.law is None
 
     def _input_unit(self, field: str) -> str:
+        """Return the unit of an argument that can be an input."""
         return input_unit(field, "displacement")
 
     def placed(self, pair: FramePair) -> SpringDamper:
@@ -135,10 +137,10 @@ class SpringDamper(PairElement):
             by_length, by_rate = slopes(self.tension, length, rate, 1e-6 * length)
         along = np.outer(n, n)
         across = (np.eye(3) - along) / length
-        turn = across @ (pair.u2[:3] - pair.u1[:3])  # derivative of the rate with respect to d
+        rate_by_d = across @ (pair.u2[:3] - pair.u1[:3])
         by_d = by_length * along + self.tension(length, rate) * across
-        by_d += by_rate * np.outer(n, turn)
-        D, E = np.zeros((12, 12)), np.zeros((12, 12))
+        by_d += by_rate * np.outer(n, rate_by_d)
+        D, E = np.zeros((12, 12)), np.zeros((12, 12))  # by poses and by velocities
         for matrix, block in ((D, by_d), (E, by_rate * along)):
             matrix[:3, :3] = matrix[6:9, 6:9] = -block
             matrix[:3, 6:9] = matrix[6:9, :3] = block
@@ -201,7 +203,7 @@ class JointSpring(JointElement):
     @property
     def mark(self) -> str:
         """`spiral` about the axis of the joint; `coil`, `damper` or both along it."""
-        return _parts(self) if self.motion == "displacement" else "spiral"
+        return _spring_mark(self) if self.motion == "displacement" else "spiral"
 
     @property
     def is_smooth(self) -> bool:
@@ -213,6 +215,7 @@ class JointSpring(JointElement):
         return replace(self, motion=motion, free=s if self.free is None else self.free)
 
     def _resistance(self, s: float, rate: float) -> float:
+        """Return the resisting torque or force at a coordinate s relative to `free`."""
         if self.law is not None:
             return number(f"load {self.name!r}: value of the law", self.law(s, rate))  # type: ignore[operator]
         return self.stiffness * s + self.damping * rate
@@ -311,7 +314,7 @@ class JointFriction(JointElement):
         return 0.0, -size * (1.0 - sign * sign) / self.rate - slope * sign - self.viscous
 
 
-def _parts(element: SpringDamper | JointSpring) -> str:
+def _spring_mark(element: SpringDamper | JointSpring) -> str:
     """Return the shape of a spring, a damper or both in pictures."""
     if not (element.stiffness > 0 or element.law is not None):
         return "damper"

@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 Table = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-_LISTS = "System(bodies, joints, drivers=[...], loads=[...])"
+_LISTS = "System(bodies, joints, drivers=[...], loads=[...])"  # hint of messages
 
 STANDARD_GRAVITY = 9.80665
 """Standard acceleration of gravity, m/s² (CGPM 1901)."""
@@ -138,6 +138,7 @@ class System(HtmlView):
 
     # ---- checks ---------------------------------------------------------------------------------
     def _check_bodies_and_names(self) -> None:
+        """Raise an error if no body moves, there are two grounds, or a name is repeated."""
         if not any(body.num_velocities for body in self.bodies):
             raise InputError("a system needs at least one body that can move")
         if sum(isinstance(body, Ground) for body in self.bodies) > 1:
@@ -176,6 +177,7 @@ class System(HtmlView):
         return self.summary()
 
     def _html_rows(self) -> list[tuple[str, str]]:
+        """Return the rows of the table that notebooks show."""
         groups: dict[str, tuple[Any, ...]] = {
             "bodies": self.mechanical_bodies,
             "joints": self.joints,
@@ -246,7 +248,7 @@ class System(HtmlView):
         self._hold(np.ones(len(rows), dtype=bool), np.zeros(len(rows)))
 
     def _hold(self, held: Mask, misfits: Array, least_norm: bool = False) -> None:
-        """Select constraints by a mask, with the offsets of all constraints, m or rad."""
+        """Select constraints by a mask; `misfits` are offsets of all constraints, m or rad."""
         self.held, self._misfits, self.least_norm = held, misfits, least_norm
         self.row_entry, self.row_motion = self._all_rows[:, held].copy()
         self.misfit = misfits[held]
@@ -449,6 +451,7 @@ class System(HtmlView):
                 )
 
     def _row(self, row: int) -> int:
+        """Return the checked number of a constraint."""
         return integer("row", row, low=0, high=self.num_constraints - 1)
 
     def constraint_name(self, row: int) -> str:

@@ -51,4 +51,5 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _frame(frame: FrameRef) -> str:
+    """Return the names of a frame and its body."""
     return f"{frame.body}: {frame.frame}"

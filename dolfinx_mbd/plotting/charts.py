@@ -18,10 +18,12 @@ from dolfinx_mbd.plotting.pictures.output import checked_path
 from dolfinx_mbd.results.solution import Solution
 
 BACKWARD = 0.1
-"""A mode is drawn as a backward mode if its whirl is negative with a larger magnitude."""
+"""Whirl below the negative of this number is drawn as backward."""
 
+# Factor of the unit of each quantity, in the order of the derivatives with respect to time
 _QUANTITIES = {"receptance": "", "mobility": "/s", "accelerance": "/s²"}
-_UNITS = {  # units of a translation and a rotation per N, N m, m and rad
+# Units of a translation and a rotation per input: f force, m moment, u displacement, r rotation
+_UNITS = {
     "f": ("m/N", "rad/N"),
     "m": ("m/(N m)", "rad/(N m)"),
     "u": ("1", "rad/m"),
@@ -119,7 +121,7 @@ def campbell_diagram(
         color = f"C{k % 10}"
         backward = sense[:, k] < -BACKWARD
         for part, style in ((backward, "--"), (~backward, "-")):
-            # the whirl at the first of two points determines the style of the line between them
+            # The whirl at the first of two points determines the style of the line between them
             visible = part | np.concatenate([[False], part[:-1]])
             axes.plot(rpm, np.where(visible, f[:, k], np.nan), style, color=color, lw=1.4)
         axes.plot(rpm[unstable[:, k]], f[unstable[:, k], k], "x", color=color, ms=6)
@@ -167,15 +169,16 @@ def plot_response(
     figure = new_figure(8, 6)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
     units = set()
-    for name, one in responses.items():
-        visible = one.frequencies > 0 if frequency_axis == "log" else slice(None)
+    for name, curves in responses.items():
+        visible = curves.frequencies > 0 if frequency_axis == "log" else slice(None)
         for output, input in entries:
-            H = one.between(output, input, order)[visible]
+            H = curves.between(output, input, order)[visible]
             label = f"{name}: {output} per {input}" if name else f"{output} per {input}"
-            upper.plot(one.frequencies[visible], np.abs(H), lw=1.2, label=label)
-            lower.plot(one.frequencies[visible], np.degrees(np.angle(H)), lw=1.2)
-            turns = output.rpartition(" ")[2].startswith("r")
-            units.add(_UNITS[input.rpartition(" ")[2][0]][int(turns)] + _QUANTITIES[quantity])
+            upper.plot(curves.frequencies[visible], np.abs(H), lw=1.2, label=label)
+            lower.plot(curves.frequencies[visible], np.degrees(np.angle(H)), lw=1.2)
+            rotates = output.rpartition(" ")[2].startswith("r")  # such as "tip rx"
+            per_unit = _UNITS[input.rpartition(" ")[2][0]]
+            units.add(per_unit[int(rotates)] + _QUANTITIES[quantity])
     upper.set(yscale="log", ylabel=f"{quantity} ({', '.join(sorted(units))})")
     lower.set(xscale=frequency_axis, xlabel="frequency (Hz)", ylabel="phase (°)")
     lower.set(ylim=(-190, 190), yticks=range(-180, 181, 90))
@@ -221,7 +224,7 @@ def plot_spectrum(
         axes.plot(f[f <= limit], amplitudes[f <= limit], lw=1.2, label=name)
     axes.set(xlabel="frequency (Hz)", ylabel="amplitude" + (f" ({unit})" if unit else ""))
     axes.set(yscale=amplitude_axis)
-    if spectra is spectrum:
+    if spectra is spectrum:  # a dictionary, with names
         axes.legend(loc="best", frameon=False)
     return saved(figure, path)
 
@@ -269,14 +272,14 @@ def plot_waterfall(
     multiples = np.ravel(array("orders", orders))
     span = number("dynamic_range", dynamic_range, positive=True)
     largest = float(spectra.mean_square.max(initial=0.0)) or 1.0
-    zero = largest if reference is None else number("reference", reference, positive=True)
-    level = 10 * np.log10(np.maximum(spectra.mean_square / zero, 1e-30))
+    zero_level = largest if reference is None else number("reference", reference, positive=True)
+    level = 10 * np.log10(np.maximum(spectra.mean_square / zero_level, 1e-30))
     rows = np.argsort(spectra.speed, kind="stable")
     rpm = spectra.speed[rows] * 30 / np.pi
     figure = new_figure(8, 7 if len(multiples) else 5)
     axes = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1]) if len(multiples) else None
     upper = figure.subplots() if axes is None else axes[0]
-    top = 10 * np.log10(largest / zero)
+    top = 10 * np.log10(largest / zero_level)
     image = upper.pcolormesh(
         rpm, spectra.lines, level[rows].T, vmin=top - span, vmax=top, shading="nearest"
     )
@@ -289,7 +292,10 @@ def plot_waterfall(
         upper.plot(rpm, line, "w--", lw=0.7)
         if axes is not None:
             cut = spectra.cut(order)[rows]
-            visible = 10 * np.log10(np.maximum(0.5 * cut**2 / zero, 1e-30)) if reference else cut
+            # The mean square of a sine is half the square of its amplitude
+            visible = (
+                10 * np.log10(np.maximum(0.5 * cut**2 / zero_level, 1e-30)) if reference else cut
+            )
             axes[1].plot(rpm, visible, lw=1.2, label=f"order {order:g}")
     last = upper if axes is None else axes[1]
     last.set(xlabel="speed (1/min)")

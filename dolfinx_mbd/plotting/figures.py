@@ -17,6 +17,7 @@ class Chart(Figure):
     """
 
     def _repr_png_(self) -> bytes:
+        """Return the figure as a PNG picture, for IPython."""
         file = io.BytesIO()
         self.savefig(file, format="png")
         return file.getvalue()

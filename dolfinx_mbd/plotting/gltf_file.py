@@ -16,6 +16,7 @@ __all__ = ["GENERATOR", "GltfFile"]
 
 Array = NDArray[np.float64]
 
+_GAMMA = 2.2  # exponent from the values of screens to linear intensities
 FLOAT, UNSIGNED = 5126, 5125
 """Codes of glTF for types of numbers."""
 ARRAY, INDICES = 34962, 34963
@@ -49,7 +50,15 @@ class GltfFile:
         target: int | None = None,
         limits: bool = False,
     ) -> int:
-        """Add an array and return the index of its accessor."""
+        """Add an array and return the index of its accessor.
+
+        Args:
+            values: The numbers; the first axis runs over the elements.
+            shape: Type of an element in glTF, such as `VEC3`.
+            kind: `FLOAT` or `UNSIGNED`.
+            target: `ARRAY`, `INDICES`, or None for data that are no part of a mesh.
+            limits: Whether to store the least and the largest values.
+        """
         numbers = np.ascontiguousarray(values, "<f4" if kind == FLOAT else "<u4")
         view = self.gltf.BufferView(
             buffer=0, byteOffset=len(self.data), byteLength=numbers.nbytes, target=target
@@ -106,8 +115,8 @@ class GltfFile:
                 for mode in skin.modes
             ],
         )
-        start = np.zeros(len(skin.modes)) if q is None else q[ETA]
-        weights = start.tolist() if len(skin.modes) else None
+        weights_at_start = np.zeros(len(skin.modes)) if q is None else q[ETA]
+        weights = weights_at_start.tolist() if len(skin.modes) else None
         mesh = lib.Mesh(name=name, primitives=[surface], extras=dict(extras))
         mesh.weights = weights
         self.scene.meshes.append(mesh)
@@ -121,9 +130,10 @@ class GltfFile:
     def _material(self, colour: str) -> int:
         """Return the index of the material with a colour."""
         if colour and colour not in self._materials:
-            sides = [(int(colour[k : k + 2], 16) / 255) ** 2.2 for k in (1, 3, 5)]
+            # Red, green and blue of `#rrggbb`; glTF has linear intensities
+            components = [(int(colour[k : k + 2], 16) / 255) ** _GAMMA for k in (1, 3, 5)]
             surface = self.gltf.PbrMetallicRoughness(
-                baseColorFactor=[*sides, 1.0], metallicFactor=0.1
+                baseColorFactor=[*components, 1.0], metallicFactor=0.1
             )
             material = self.gltf.Material(doubleSided=True, pbrMetallicRoughness=surface)
             self._materials[colour] = len(self.scene.materials)

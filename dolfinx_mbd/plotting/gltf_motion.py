@@ -38,8 +38,8 @@ from dolfinx_mbd.results.solution import Solution
 
 __all__ = ["write_gltf"]
 
-_LINE_ERROR = 1e-3
-"""Permitted error of the points of lines relative to the size of the scene."""
+_LINE_ERROR = 1e-3  # permitted error of the points of lines relative to the size of the scene
+_OPPOSITE = 1e-12  # 1 + cosine below which a direction is opposite to the z axis
 
 
 def write_gltf(
@@ -110,6 +110,7 @@ class _Writer:
         self.file.animate(node, "rotation", self.times, self.file.add(quaternions, "VEC4"))
 
     def _deform(self, node: int, weights: Array) -> None:
+        """Animate the weights (nt, n) of the morph targets of a node."""
         values = self.file.add(weights.reshape(-1, 1), "SCALAR")
         self.file.animate(node, "weights", self.times, values)
 
@@ -117,7 +118,7 @@ class _Writer:
         """Add the surface of a body."""
         eta = surface.eta
         labels = [f"elastic coordinate {k}" for k in range(1, eta.shape[1] + 1)]
-        skin, smallest, span = _within_range(surface.skin, eta, scale)
+        skin, smallest, span = _scaled_to_weights(surface.skin, eta, scale)
         extras = {"targetNames": labels, "smallest": smallest.tolist(), "range": span.tolist()}
         start = np.concatenate([surface.position[0], surface.rotation[0], eta[0]])
         node = self.file.add_body(surface.name, skin, extras, start)
@@ -130,25 +131,26 @@ class _Writer:
         for points in np.moveaxis(lines.points, 1, 0):
             motion = (points - points[0]).reshape(len(points), -1)
             u, sizes, parts = np.linalg.svd(motion, full_matrices=False)
-            bound = _LINE_ERROR * self.scene.length
-            count = int(np.sum(sizes > bound))
+            count = int(np.sum(sizes > _LINE_ERROR * self.scene.length))
+            eta = u[:, :count] * sizes[:count]
             tube = Tube(points[0], np.full(len(points[0]), lines.radius), 8)
             mesh = mesh_of([tube])
             ring = np.arange(len(mesh.points)) // tube.sides
             nearest = np.clip(ring - 1, 0, len(points[0]) - 1)  # the ends have two rings
             modes = parts[:count].reshape(count, len(points[0]), 3)[:, nearest]
-            skin, smallest, span = _within_range(
-                Skin(mesh.points, mesh.triangles, modes), u[:, :count] * sizes[:count], 1.0
-            )
+            whole = Skin(mesh.points, mesh.triangles, modes)
+            skin, smallest, span = _scaled_to_weights(whole, eta, 1.0)
             node = self._add_static(lines.name, lines.group, skin)
             if count:
-                self._deform(node, (u[:, :count] * sizes[:count] - smallest) / span)
+                self._deform(node, (eta - smallest) / span)
 
     def _add_static(self, name: str, group: str, skin: Skin) -> int:
+        """Add a surface in global coordinates, and return the index of its node."""
         start = np.concatenate([[0, 0, 0, 1.0, 0, 0, 0], np.zeros(len(skin.modes))])
         return self.file.add_body(name, skin, {}, start, COLOURS[group])
 
     def _add_tubes(self, name: str, group: str, tubes: Iterable[Tube]) -> int:
+        """Add tubes as one surface without modes, and return the index of its node."""
         mesh = mesh_of(tubes)
         points = mesh.points
         return self._add_static(
@@ -175,8 +177,10 @@ class _Writer:
             node = self._add_tubes(mark.name, mark.group, tubes)
             self._move(node, end, np.array([_quaternion(axis) for axis in z]))
             return
-        whole = [Tube(t.points * [1, 1, lengths[0]], t.radii, t.sides) for t in mark.tubes]
-        node = self._add_tubes(mark.name, mark.group, whole)
+        tubes_at_start = [
+            Tube(tube.points * [1, 1, lengths[0]], tube.radii, tube.sides) for tube in mark.tubes
+        ]
+        node = self._add_tubes(mark.name, mark.group, tubes_at_start)
         along = (end - start) / np.maximum(lengths, 1e-300)[:, None]
         ratio = lengths / (lengths[0] or 1.0)
         scale = np.column_stack([np.ones((len(ratio), 2)), ratio])
@@ -198,7 +202,7 @@ class _Writer:
         self._stretch(node, starts, z, np.repeat(ratio[:, None], 3, axis=1))
 
 
-def _within_range(skin: Skin, eta: Array, scale: float) -> tuple[Skin, Array, Array]:
+def _scaled_to_weights(skin: Skin, eta: Array, scale: float) -> tuple[Skin, Array, Array]:
     """Return a skin for weights from 0 to 1, and smallest values and ranges of coordinates.
 
     Its points are those for the smallest values of the elastic coordinates η (nt, n), and its modes
@@ -213,8 +217,8 @@ def _within_range(skin: Skin, eta: Array, scale: float) -> tuple[Skin, Array, Ar
 def _quaternion(z: Array) -> Array:
     """Return the quaternion (w, x, y, z) that rotates the z axis to a unit vector."""
     quaternion = np.array([1.0 + z[2], -z[1], z[0], 0.0])
-    if quaternion[0] < 1e-12:
-        quaternion = np.array([0.0, 1.0, 0.0, 0.0])
+    if quaternion[0] < _OPPOSITE:
+        quaternion = np.array([0.0, 1.0, 0.0, 0.0])  # 180° about x
     return quaternion / np.linalg.norm(quaternion)
 
 

@@ -176,10 +176,10 @@ class Report(HtmlPage):
         """
         instance("caption", caption, str)
         if isinstance(item, str):
-            kind = "pre" if "\n" in item or "  " in item.strip() else "p"
-            self._items.append((item, f"<{kind}>{html.escape(item)}</{kind}>" if item else ""))
+            tag = "pre" if "\n" in item or "  " in item.strip() else "p"
+            self._items.append((item, f"<{tag}>{html.escape(item)}</{tag}>" if item else ""))
         else:
-            self._items.append(("", _captioned(_drawn(item, caption), caption)))
+            self._items.append(("", _captioned(_html_of(item, caption), caption)))
 
     @property
     def text(self) -> str:
@@ -199,7 +199,7 @@ class Report(HtmlPage):
         )
 
     def _verdict(self) -> str:
-        """Return the table of all checks."""
+        """Return the number of checks that passed, and the table of all checks, as HTML."""
         if not self._checks:
             return ""
         rows = []
@@ -233,11 +233,12 @@ def _real(argument: str, value: Any) -> float:
 
 
 def _captioned(page: str, caption: str) -> str:
+    """Return a figure of HTML with its caption."""
     text = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
     return f"<figure>{text}{page}</figure>"
 
 
-def _drawn(item: Any, caption: str) -> str:
+def _html_of(item: Any, caption: str) -> str:
     """Return a picture or a scene as HTML."""
     if isinstance(item, Path):
         if item.suffix.lower() not in (*_IMAGES, ".html"):
@@ -248,8 +249,8 @@ def _drawn(item: Any, caption: str) -> str:
             return framed(item.read_text(encoding="utf-8"), Player.permissions)
         return _image(_IMAGES[item.suffix.lower()], item.read_bytes(), caption)
     for name in ("_repr_html_", "_repr_png_"):
-        shown = getattr(item, name, None)
-        content = shown() if callable(shown) else None
+        display = getattr(item, name, None)
+        content = display() if callable(display) else None
         if content:
             return content if name == "_repr_html_" else _image("png", content, caption)
     if not hasattr(item, "savefig"):
@@ -260,5 +261,6 @@ def _drawn(item: Any, caption: str) -> str:
 
 
 def _image(kind: str, data: bytes, caption: str) -> str:
+    """Return a picture of HTML that contains its data."""
     text = base64.b64encode(data).decode()
     return f'<img alt="{html.escape(caption)}" src="data:image/{kind};base64,{text}">'

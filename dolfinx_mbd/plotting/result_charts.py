@@ -161,13 +161,17 @@ def plot_work(solution: Solution, element: str, path: str | Path | None = None) 
         motion = motions.get(element)
         if motion not in ("rotation", "displacement"):
             reject("element", element, "a spring-damper, or a load or driver along a joint")
-        local = solution.element(element, axes="first")
+        in_first_frame = solution.element(element, axes="first")
         if motion == "rotation":
-            x, y = np.rad2deg(history.rotation), local.moment[:, 2]
+            x, y = np.rad2deg(history.rotation), in_first_frame.moment[:, 2]
             labels = "rotation (°)", "torque (N m)"
         else:
             along = history.displacement.reshape(len(solution), -1)[:, -1]
-            x, y, labels = 1e3 * along, local.force[:, 2], ("displacement (mm)", "force (N)")
+            x, y, labels = (
+                1e3 * along,
+                in_first_frame.force[:, 2],
+                ("displacement (mm)", "force (N)"),
+            )
     figure = new_figure(6, 4)
     axes = figure.subplots()
     axes.plot(x, y, lw=1.2)
@@ -208,9 +212,9 @@ def plot_film_pressure(
         >>> figure.axes[0].get_xlabel()
         'angle (°)'
     """
-    film: Any = instance("bearing", bearing, FiniteBearing)
+    any_bearing: Any = instance("bearing", bearing, FiniteBearing)
     row = array("motion", motion, (10,))
-    if film.surface is not None:
+    if any_bearing.surface is not None:
         if surface is None:
             raise InputError(
                 f"bearing {bearing.name!r} has an elastic bore, whose displacement changes the "
@@ -218,11 +222,11 @@ def plot_film_pressure(
                 "history.eta_rate[n]] with history = run.body(...) of the body of the bore",
                 argument="surface",
             )
-        pressure = film.pressure(row, array("surface", surface, (2, None)))
+        pressure = any_bearing.pressure(row, array("surface", surface, (2, None)))
     elif surface is not None:
         reject("surface", surface, "omitted for a bearing with a rigid bore")
     else:
-        pressure = film.pressure(row)
+        pressure = any_bearing.pressure(row)
     grid = bearing.grid
     figure = new_figure(8, 3.2)
     axes = figure.subplots()

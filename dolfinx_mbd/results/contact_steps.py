@@ -15,9 +15,10 @@ from dolfinx_mbd.kernels.columns import GAP, GAP_RATE
 
 __all__ = ["ContactSteps"]
 
-# A Hertzian impact with the approach speed v and the depth δ lasts 2.94 δ/v
-_PERIOD = 2.94
-_STEPS = 20  # smallest number of steps in an impact without a warning
+_HERTZ_DURATION = 2.94
+"""Factor of δ/v in the duration of a Hertzian impact with the approach speed v and the depth δ."""
+
+_MIN_STEPS = 20  # smallest number of steps in an impact without a warning
 _WEAK = 0.2  # impacts with a smaller fraction of the largest penetration are ignored
 _BLOCK = 256  # number of steps that are inspected together
 PENETRATION = 0.1  # largest penetration relative to the size of a contact without a warning
@@ -27,10 +28,10 @@ class _Impact(NamedTuple):
     """A compression of a contact point, with the longest step in it relative to its duration."""
 
     steps: float = 0.0  # length of the longest step relative to the duration of the impact
-    time: float = 0.0
-    period: float = 0.0
-    depth: float = 0.0
-    point: int = 0
+    time: float = 0.0  # of the largest penetration, s
+    period: float = 0.0  # duration of the impact, s
+    depth: float = 0.0  # largest penetration, m
+    point: int = 0  # index of the contact point
 
 
 class ContactSteps:
@@ -108,12 +109,12 @@ class ContactSteps:
             self._depth[new], self._step[new] = 0.0, 0.0
             self._depth = np.maximum(self._depth, -gap)
             self._step = np.maximum(self._step, dt)
-            # only the time in contact counts
+            # Of the step in which a contact begins, only the time in contact counts
             self._step[new] *= -gap[new] / (gaps[i - 1, new] - gap[new])
             peaks = self._compressed & ((rates[i] >= 0.0) | ~touches[i])
             self._compressed &= ~peaks
             for k in map(int, np.flatnonzero(peaks & (self._speed > 0.0))):
-                period = _PERIOD * float(self._depth[k] / self._speed[k])
+                period = _HERTZ_DURATION * float(self._depth[k] / self._speed[k])
                 ratio, depth = float(self._step[k]) / max(period, 1e-300), float(self._depth[k])
                 self._impacts.append(_Impact(ratio, time, period, depth, k))
 
@@ -158,13 +159,13 @@ class ContactSteps:
         limit = _WEAK * max((impact.depth for impact in self._impacts), default=0.0)
         strong = [impact for impact in self._impacts if impact.depth >= limit]
         ratio, time, period, _, k = max(strong, default=_Impact())
-        if ratio * _STEPS <= 1.0:
+        if ratio * _MIN_STEPS <= 1.0:
             return
         text = (
             f"contact {self._names[k]!r}: an impact at t = {time:g} s lasts about {period:.2g} s, "
-            f"only {1.0 / ratio:.2g} steps. Fewer than {_STEPS} steps cause errors of several per "
-            f"cent in forces and losses. Choose dt below {period / _STEPS:.2g} s, or mbd.Adaptive "
-            "with a smaller tolerance"
+            f"only {1.0 / ratio:.2g} steps. Fewer than {_MIN_STEPS} steps cause errors of several "
+            f"per cent in forces and losses. Choose dt below {period / _MIN_STEPS:.2g} s, or "
+            "mbd.Adaptive with a smaller tolerance"
         )
         quantity = "time step relative to the duration of an impact"
-        warn(AccuracyWarning(text, quantity=quantity, value=ratio, limit=1.0 / _STEPS))
+        warn(AccuracyWarning(text, quantity=quantity, value=ratio, limit=1.0 / _MIN_STEPS))

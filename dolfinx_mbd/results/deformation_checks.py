@@ -53,8 +53,8 @@ def largest_deformations(
             angle, n = _largest_norm(eta, interface.motion[3:].T)
             place = f"interface {interface.name!r} of body {body.name!r} at t = {time[n]:g} s"
             yield "elastic rotation", (angle, place)
-        share, n = _largest_displacement(body, eta)
-        yield "elastic displacement", (share, f"body {body.name!r} at t = {time[n]:g} s")
+        ratio, n = _largest_displacement(body, eta)
+        yield "elastic displacement", (ratio, f"body {body.name!r} at t = {time[n]:g} s")
         if not body.stiffening:
             ratio, n = _spin_ratio(body, v[:, vs][:, OMEGA])
             yield "spin without stiffening", (ratio, f"body {body.name!r} at t = {time[n]:g} s")
@@ -128,12 +128,12 @@ def _largest_displacement(body: FlexibleBody, eta: Array) -> tuple[float, int]:
     """Return the largest relative elastic displacement of a body, and the index of its time."""
     reduced, skin = body.reduced, body.reduced.skin
     points = [interface.point for interface in reduced.interfaces]
-    points += [station.position for station in reduced.points]
+    points += [point.position for point in reduced.points]
     points += [] if skin is None else list(skin.points)
     if not points:
         return 0.0, 0
     shapes = [interface.motion[:3].T for interface in reduced.interfaces]
-    shapes += [station.modes for station in reduced.points]
+    shapes += [point.modes for point in reduced.points]
     radius = np.sqrt(0.5 * np.trace(reduced.central_inertia) / reduced.total_mass)
     size = max(float(np.ptp(np.array(points), axis=0).max()), float(radius))
     largest, instant = max((_largest_norm(eta, shape) for shape in shapes), default=(0.0, 0))

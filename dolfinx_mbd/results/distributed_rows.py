@@ -182,11 +182,13 @@ class DistributedRows:
         return bool(self._parts())
 
     def _parts(self) -> list[Part]:
+        """Return the shared parts that overlap the window."""
         first, stop = self._window
         parts = self._distribution.parts
         return [p for p in parts if p.first < stop and p.first + len(p.columns) > first]
 
     def _gathered(self, row: int) -> Array:
+        """Return the values at one time, gathered from all ranks (collective)."""
         out = np.full(self._distribution.width, np.nan)
         columns, values = self._distribution.columns, self._stored[row]
         out[columns] = values

@@ -79,12 +79,12 @@ class History(HtmlView):
             raise InputError("a mean over time needs at least two saved times", argument="key")
         high = length * (1.0 + 1e-9)
         span = number("span", length if span is None else span, positive=True, high=high, unit="s")
-        # an interval of the size of round-off would have no mean
+        # An interval of the size of round-off would have no mean
         span = max(span, 1e-9 * length, 4 * float(np.spacing(abs(time[-1]))))
         start = max(float(time[-1]) - span, float(time[0]))
-        k = int(np.searchsorted(time, start, side="right"))
-        part = (start - time[k - 1]) / (time[k] - time[k - 1])
-        first = values[k - 1] + part * (values[k] - values[k - 1])
+        k = int(np.searchsorted(time, start, side="right"))  # first saved time after the start
+        fraction = (start - time[k - 1]) / (time[k] - time[k - 1])
+        first = values[k - 1] + fraction * (values[k] - values[k - 1])
         inside, times = np.concatenate([first[None], values[k:]]), np.append(start, time[k:])
         mean = scipy.integrate.trapezoid(inside, times, axis=0) / (times[-1] - start)
         return float(mean) if np.ndim(mean) == 0 else np.asarray(mean)
@@ -97,8 +97,8 @@ class History(HtmlView):
         for series in self._data:
             values, unit = series.values, series.unit
             if values.ndim == 2:
-                most = np.linalg.norm(values, axis=1).max()
-                rows.append((series.key, f"at most {most:.5g} {unit} (magnitude)"))
+                largest = np.linalg.norm(values, axis=1).max()
+                rows.append((series.key, f"at most {largest:.5g} {unit} (magnitude)"))
             elif values.ndim == 1:
                 text = f"{values.min():.5g} to {values.max():.5g} {unit}"
                 rows.append((series.key, text))

@@ -94,6 +94,7 @@ class Outputs:
         return arrays
 
     def _series(self, name: str, solution: Solution) -> list[Series]:
+        """Return the quantities that a name denotes, or the values of a function."""
         if name not in self.functions:
             return [*solution._series([name])]
         value = np.asarray(self.functions[name](solution))

@@ -42,7 +42,8 @@ from dolfinx_mbd.time_integration import GeneralizedAlpha
 __all__ = ["RecordedRun", "read_run"]
 
 _PERIOD = 60.0  # longest time between two checkpoints, s
-_BLOCK_BYTES, _BLOCK_ROWS = 2**23, 5000  # largest size of the states in a block
+_BLOCK_BYTES, _BLOCK_ROWS = 2**23, 5000  # largest size and number of the states in a block
+_UNLIMITED = sys.maxsize  # number of rows of a block that remains in memory
 
 
 class RecordedRun:
@@ -65,7 +66,8 @@ class RecordedRun:
         self._rows: list[NDArray[np.void]] = []
         self._folder: RunFolder | None = None
         self._oil = run.stepper.assembler.loads.steady_content()
-        self._limit = sys.maxsize if outputs is None and folder is None else self._block_rows()
+        remains_in_memory = outputs is None and folder is None
+        self._limit = _UNLIMITED if remains_in_memory else self._block_rows()
         self._block = self._new_block()  # saved states that were not written yet
         self._block.append(run.state)
         if folder is not None:
@@ -78,6 +80,7 @@ class RecordedRun:
         self._written = time.monotonic()
 
     def _block_rows(self) -> int:
+        """Return the largest number of states in a block that is written."""
         return min(_BLOCK_ROWS, 1 + _BLOCK_BYTES // row_bytes(self.run.state, self._oil))
 
     def advance(self) -> State:
@@ -89,6 +92,7 @@ class RecordedRun:
 
     @property
     def _is_due(self) -> bool:
+        """Return whether the present state is one that is saved."""
         return self.run.steps.taken % self.stride == 0 or self.run.steps.done
 
     def record(self) -> None:
@@ -96,12 +100,12 @@ class RecordedRun:
         if self._is_due and self._last < self.run.state.time:
             self._block.append(self.run.state)
             self._last = self.run.state.time
-        if len(self._block) >= self._limit or self._is_late():
+        if len(self._block) >= self._limit or self._is_checkpoint_due():
             self.write()
 
     def _new_block(self) -> StateRows:
         """Return an empty block, whose arrays have the size of the whole run if it is known."""
-        remains, steps = self._limit == sys.maxsize, self.run.steps
+        remains, steps = self._limit == _UNLIMITED, self.run.steps
         rows = self._limit
         if remains:
             rows = 2 + steps.total // self.stride if isinstance(steps, FixedSteps) else 0
@@ -109,7 +113,7 @@ class RecordedRun:
             self.run.system, self._distribution, rows or None, local=remains, oil=self._oil
         )
 
-    def _is_late(self) -> bool:
+    def _is_checkpoint_due(self) -> bool:
         """Return whether a checkpoint is due; ranks that share a mesh write it together."""
         if self._folder is None:
             return False
@@ -118,7 +122,7 @@ class RecordedRun:
 
     def write(self) -> None:
         """Move the block to the saved values, and write a checkpoint."""
-        if self._limit == sys.maxsize:
+        if self._limit == _UNLIMITED:
             return
         if self._block:
             block = solution_of(self.run.system, self._block.saved(), self.run.state)
@@ -139,7 +143,7 @@ class RecordedRun:
         counts = {key: getattr(self.run.stepper, key) for key in ("iterations", "factorizations")}
         facts: dict[str, Any] = {"complete": self.run.steps.done, **counts}
         saved: SavedStates | SavedOutputs
-        if self._limit == sys.maxsize:
+        if self._limit == _UNLIMITED:
             saved = self._block.saved(self.run.state)
             run = solution_of(self.run.system, saved, self.run.state, **facts)
             self.checks.inspect(run)
@@ -161,6 +165,7 @@ class RecordedRun:
             self._folder.close()
 
     def _requested_outputs(self) -> list[str] | None:
+        """Return the names of the outputs, or None if the states are saved."""
         return None if self.outputs is None else [*self.outputs.names]
 
     def _checkpoint(self) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -33,8 +33,8 @@ Array = NDArray[np.float64]
 
 # A value above one of these limits gives a warning
 ROTATION_PER_STEP = 1.0  # rotation of a body in a time step, rad
-# Square of the rotation per step, times the distance from the origin of a body's frame to its
-# centre of mass over its radius of gyration; checked for distances above `FAR` radii
+# Square of the rotation per step, times the ratio of the distance between the origin of a body's
+# frame and its centre of mass to its radius of gyration; checked for ratios above `FAR`
 ORIGIN, FAR = 1e-4, 5.0
 ENERGY_GAIN = 0.05  # unexplained gain of energy relative to the largest energy in the run
 CONSTRAINTS = 1e-6  # violation of a constraint relative to the size of the mechanism, or in rad
@@ -44,6 +44,7 @@ RATE_JUMP = 0.05  # jump of a driver's rate relative to its largest rate
 _ROUND_OFF = 1e-12
 HALVINGS = 10  # number of steps with mesh bodies or oil films that were halved
 _SAMPLES = 200  # largest number of saved states at which energies are evaluated
+_CONSTRAINT_SAMPLES = 50  # about the number of states of a block whose constraints are evaluated
 
 
 class RunChecks:
@@ -59,21 +60,21 @@ class RunChecks:
     """
 
     def __init__(self, system: System, stepper: Stepper, state: State) -> None:
-        self._system, self._at, self._stepper = system, stepper.assembler, stepper
-        self._at.put(state)
-        self._at.residual(state.time)
+        self._system, self._assembler, self._stepper = system, stepper.assembler, stepper
+        self._assembler.put(state)
+        self._assembler.residual(state.time)
         self._time, self._power = state.time, self._powers(state.time)
         self._rates = self._driver_rates()
         self._largest_rate = [abs(rate) for rate, _ in self._rates]
         self._jump = [0.0] * len(system.drivers)
         self._jump_time = [state.time] * len(system.drivers)
         self.work, self._step = 0.0, 0.0
-        self._contacts = ContactSteps(self._at, state.time)
-        self._films = FilmChecks(self._at, state.time)
+        self._contacts = ContactSteps(self._assembler, state.time)
+        self._films = FilmChecks(self._assembler, state.time)
         self._open_films = stepper.corrector.films
-        stored = self._at.loads.stored_energy(elastic=True)
+        stored = self._assembler.loads.stored_energy(elastic=True)
         moving = [body for body in system.mechanical_bodies if body.num_velocities]
-        # the internal work of other bodies is not known
+        # The internal work of other bodies is not known
         self._moving = moving if all(isinstance(b, FloatingBody) for b in moving) else []
         self._samples, self._saved, self._interval = [(state, 0.0, stored)], 0, 1
         self._worst: dict[str, tuple[float, str]] = {}
@@ -125,7 +126,9 @@ class RunChecks:
         """
         self._saved += 1
         if self._moving and self._saved % self._interval == 0:
-            self._samples.append((state, self.work, self._at.loads.stored_energy(elastic=True)))
+            self._samples.append(
+                (state, self.work, self._assembler.loads.stored_energy(elastic=True))
+            )
         if len(self._samples) > 2 * _SAMPLES:
             self._samples, self._interval = self._samples[::2], 2 * self._interval
 
@@ -155,15 +158,15 @@ class RunChecks:
 
     def _powers(self, t: float) -> tuple[float, float]:
         """Return the power of drivers and loads without elements, and of damping forces, W."""
-        power = self._at.power(t)
+        power = self._assembler.power(t)
         if not self._system.loads:
             return power, 0.0
-        elastic, damping = self._at.loads.element_power(t)
+        elastic, damping = self._assembler.loads.element_power(t)
         return power - elastic - damping, damping
 
     def _driver_rates(self) -> list[tuple[float, float]]:
         """Return the rate and acceleration of each driver after the last step."""
-        return [(rate, change) for _, rate, change in self._at.driver_motions(self._time)]
+        return [(rate, change) for _, rate, change in self._assembler.driver_motions(self._time)]
 
     def _record(self, quantity: str, value: float, text: str) -> None:
         """Keep the largest value of a quantity with a text about its place and time."""
@@ -212,7 +215,7 @@ class RunChecks:
         """Warn if many steps failed and were halved."""
         count = self._stepper.halvings
         names = [b.name for b in self._system.bodies if hasattr(b, "step_solver")]
-        names += [film.name for film in self._at.loads.films()]
+        names += [film.name for film in self._assembler.loads.films()]
         text = (
             f"steps failed and were halved {count} times (mesh bodies and oil films: "
             f"{', '.join(map(repr, names))}; longest step {self._step:g} s). Each failure costs a "
@@ -252,12 +255,12 @@ class RunChecks:
         whole = block.system.whole
         if not whole.num_constraints:
             return
-        at = Assembler(whole)
+        assembler = Assembler(whole)
         size = np.where(whole.row_motion < ABOUT_X, whole.size, 1.0)
         held = block.system.held
-        for n in range(0, len(block), max(1, len(block) // 50)):
-            at.q[:], at.angles[:] = local_row(block.q, n), block.angles[n]
-            ratios = np.abs(at.constraints(float(block.time[n]))) / size
+        for n in range(0, len(block), max(1, len(block) // _CONSTRAINT_SAMPLES)):
+            assembler.q[:], assembler.angles[:] = local_row(block.q, n), block.angles[n]
+            ratios = np.abs(assembler.constraints(float(block.time[n]))) / size
             for rows, kind in ((held, AccuracyWarning), (~held, ModelRangeWarning)):
                 if rows.any():
                     row = int(np.argmax(np.where(rows, ratios, -1.0)))

@@ -64,13 +64,13 @@ def compare(
         if series is None or other is None or other.values.shape[1:] != series.values.shape[1:]:
             continue
         first_values, second_values = series.values[rows], other.values[others]
-        change = _norm(first_values - second_values)
-        if series.quantity.components == "wxyz":  # ±p are the same rotation
-            change = np.minimum(change, _norm(first_values + second_values))
-        n = int(np.argmax(change))
+        difference = _norm(first_values - second_values)
+        if series.quantity.components == "wxyz":  # the quaternions p and −p are the same rotation
+            difference = np.minimum(difference, _norm(first_values + second_values))
+        n = int(np.argmax(difference))
         table[name] = Difference(
-            largest=float(change[n]),
-            rms=float(np.sqrt(np.mean(change**2))),
+            largest=float(difference[n]),
+            rms=float(np.sqrt(np.mean(difference**2))),
             time=float(first[rows[n]]),
             scale=float(_norm(first_values).max()),
             unit=series.unit,

@@ -51,7 +51,7 @@ class SavedOutputs:
 
     def data(self, name: str) -> PartData:
         """Return the saved quantities of a part."""
-        part, whole = self.system.parts[name], name in self.requested
+        part, is_complete = self.system.parts[name], name in self.requested
         if name not in self._parts:
             raise InputError(
                 f"the run did not save {name!r}: add it to outputs=; saved: "
@@ -64,7 +64,7 @@ class SavedOutputs:
             arrays |= {key: empty for key in ELASTIC}
 
         def absent(key: str) -> Array:
-            if whole:  # the quantity does not apply to this part
+            if is_complete:  # the quantity does not apply to this part
                 return empty
             raise InputError(
                 f"the run did not save {name}.{key}: add {name + '.' + key!r} or {name!r} to "
@@ -74,7 +74,7 @@ class SavedOutputs:
             )
 
         def is_requested(key: str) -> bool:
-            return whole or arrays.get(key) is empty or f"{name}.{key}" in self.requested
+            return is_complete or arrays.get(key) is empty or f"{name}.{key}" in self.requested
 
         values: dict[str, Values] = {
             key: lambda array=array: array  # type: ignore[misc]
@@ -89,11 +89,13 @@ class SavedOutputs:
         return self.data(name)
 
     def __getattr__(self, key: str) -> Any:
+        """Raise an error with advice for attributes of `SavedStates`."""
         if key.startswith("__"):
             raise AttributeError(key)
         raise self._error("this quantity")
 
     def _error(self, request: str) -> InputError:
+        """Return an error about a request for values that were not saved."""
         saved = ", ".join(map(repr, self.requested))
         return InputError(
             f"{request} needs the states of the mechanism, but the run saved only the outputs "

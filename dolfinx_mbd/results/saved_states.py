@@ -101,14 +101,14 @@ class SavedStates:
 
         Nodes of meshes that other ranks store are NaN, unless `nodes` is True (collective).
         """
-        at, multipliers = self._assembler or Assembler(self.system.whole), self.multipliers
+        assembler, multipliers = self._assembler or Assembler(self.system.whole), self.multipliers
         for row, t in enumerate(map(float, self.time)):
             q = self.q[row] if nodes else local_row(self.q, row)
             state = q, self.v[row], self.a[row], multipliers[row], self.angles[row]
-            at.put(State(t, *state, {key: values[row] for key, values in self.oil.items()}))
-            at.update_poses(t)
-            at.frames.update_velocities()
-            yield row, t, at
+            assembler.put(State(t, *state, {key: values[row] for key, values in self.oil.items()}))
+            assembler.update_poses(t)
+            assembler.frames.update_velocities()
+            yield row, t, assembler
 
     @cached_property
     def multipliers(self) -> Array:
@@ -121,12 +121,14 @@ class SavedStates:
         multipliers = np.zeros((len(self.time), len(held)))
         multipliers[:, held] = self.lam
         if self.system.least_norm:
-            at = Assembler(whole)
+            assembler = Assembler(whole)
             for k, t in enumerate(map(float, self.time)):
-                at.q[:] = local_row(self.q, k)
-                at.update_poses(t)
-                B = at.constraint_matrix()
-                multipliers[k] = least_norm_multipliers(whole, B, B[held], self.lam[k], extent(at))
+                assembler.q[:] = local_row(self.q, k)
+                assembler.update_poses(t)
+                B = assembler.constraint_matrix()
+                multipliers[k] = least_norm_multipliers(
+                    whole, B, B[held], self.lam[k], extent(assembler)
+                )
         return multipliers
 
     def names(self) -> list[str]:
@@ -206,9 +208,9 @@ class SavedStates:
         """Forces and moments on all frames in global components, (nt, nf, 6)."""
         self.check_oil()
         wrenches = np.zeros((len(self.time), self.system.num_frames, 6))
-        for row, t, at in self.evaluations(nodes=True):
-            at.residual(t)
-            wrenches[row] = at.wrenches
+        for row, t, assembler in self.evaluations(nodes=True):
+            assembler.residual(t)
+            wrenches[row] = assembler.wrenches
         return wrenches
 
     def _interface_forces(self, body: int) -> Array:
@@ -226,14 +228,14 @@ class SavedStates:
         wrench, power = np.zeros((nt, entries, 12)), np.zeros((nt, entries))
         displacement, displacement_rate = np.zeros((2, nt, joints, 3))
         rotation_rate, violation = np.zeros((nt, joints)), np.zeros((nt, entries))
-        for row, t, at in self.evaluations():
-            values = np.abs(at.constraints(t))
+        for row, t, assembler in self.evaluations():
+            values = np.abs(assembler.constraints(t))
             violation[row] = [values[part].max(initial=0.0) for part in s.entry_slices]
-            wrench[row] = at.joint_wrenches() + at.loads.clearance_wrenches()
-            u = np.hstack([at.velocities[s.first], at.velocities[s.second]])
+            wrench[row] = assembler.joint_wrenches() + assembler.loads.clearance_wrenches()
+            u = np.hstack([assembler.velocities[s.first], assembler.velocities[s.second]])
             power[row] = np.einsum("jk,jk->j", wrench[row], u)
-            displacement[row], displacement_rate[row] = at.frames.joint_displacements()
-            _, rates, _ = at.frames.axis_coordinates()
+            displacement[row], displacement_rate[row] = assembler.frames.joint_displacements()
+            _, rates, _ = assembler.frames.axis_coordinates()
             rotation_rate[row], _ = rates.T
         joint = np.concatenate([np.arange(joints), s.driven_joints])
         motion = {
@@ -251,6 +253,7 @@ class SavedStates:
         return [part.name for part in self._entry_parts()]
 
     def _entry_parts(self) -> list[Joint | Driver]:
+        """Return the joints and drivers."""
         return [*self.system.joints, *self.system.drivers]
 
     def _joint(self, name: str) -> PartData:
@@ -282,8 +285,8 @@ class SavedStates:
         """Wrench, motion, power and energy of all loads over time, by name."""
         self.check_oil()
         rows: dict[str, dict[str, list[Any]]] = {load.name: {} for load in self.system.loads}
-        for _, t, at in self.evaluations():
-            for load, values in at.loads.records(t):
+        for _, t, assembler in self.evaluations():
+            for load, values in assembler.loads.records(t):
                 for key, value in values.items():
                     rows[load.name].setdefault(key, []).append(value)
         return {
@@ -294,11 +297,11 @@ class SavedStates:
     def element(self, name: str, axes: str) -> PartData:
         """Return the quantities of a joint, driver or load; see `Solution.element`."""
         s, nt = self.system, len(self.time)
-        every: tuple[Joint | Driver | Load, ...] = (*s.joints, *s.drivers, *s.loads)
-        parts = {part.name: part for part in every}
+        elements: tuple[Joint | Driver | Load, ...] = (*s.joints, *s.drivers, *s.loads)
+        parts = {part.name: part for part in elements}
         part = parts[choice("name of a joint, driver or load", name, parts)]
         frames = _frames(part, s)
-        ends = ("first", "second")[-max(1, len(frames)) :]
+        ends = ("first", "second") if len(frames) == 2 else ("second",)
         choice(f"axes of {name!r}", axes, ("global", *ends))
         quantities = part.run_quantities
         if isinstance(part, Joint | Driver):
@@ -328,8 +331,8 @@ class SavedStates:
     def _frame_axes(self, frame: FrameRef) -> Array:
         """Return the axes of a frame as columns, (nt, 3, 3)."""
         index, axes = self.system.frame_index(frame), np.zeros((len(self.time), 3, 3))
-        for row, _, at in self.evaluations():
-            axes[row] = at.rotation[index]
+        for row, _, assembler in self.evaluations():
+            axes[row] = assembler.rotation[index]
         return axes
 
 

@@ -50,17 +50,22 @@ def material_point(body: Body, point: str | ArrayLike) -> tuple[Array, Array]:
 
 
 def material_point_motion(history: BodyHistory, x: Array, modes: Array, quantity: str) -> Array:
-    """Return the absolute motion of a material point in global components, shape (nt, 3)."""
-    c = x + history.eta @ modes
+    """Return the absolute motion of a material point in global components, shape (nt, 3).
+
+    `quantity` is ``position``, ``velocity`` or an acceleration.
+    """
+    c = x + history.eta @ modes  # present position in the body frame
     if quantity == "position":
         origin, relative = history.position, c
     elif quantity == "velocity":
-        du = history.eta_rate @ modes
-        origin, relative = history.velocity, np.cross(history.omega, c) + du
+        u_rate = history.eta_rate @ modes
+        origin, relative = history.velocity, np.cross(history.omega, c) + u_rate
     else:
-        w, du, ddu = history.omega, history.eta_rate @ modes, history.eta_acceleration @ modes
-        spin = np.cross(w, np.cross(w, c) + 2 * du)
-        origin, relative = history.acceleration, np.cross(history.alpha, c) + spin + ddu
+        w, u_rate = history.omega, history.eta_rate @ modes
+        centripetal_and_coriolis = np.cross(w, np.cross(w, c) + 2 * u_rate)
+        relative = np.cross(history.alpha, c) + centripetal_and_coriolis
+        relative += history.eta_acceleration @ modes
+        origin = history.acceleration
     return origin + np.einsum("tij,tj->ti", rotation_matrices(history.rotation), relative)
 
 

@@ -81,6 +81,7 @@ class Integral(NamedTuple):
 
 
 def _work(time: Array, power: Array) -> Array:
+    """Return the integral of the power over time, J, by the trapezoidal rule."""
     return np.asarray(scipy.integrate.cumulative_trapezoid(power, time, initial=0.0), dtype=float)
 
 
@@ -123,9 +124,11 @@ class PartData:
                 self._values[key] = lambda key=key: self._integrated(key)  # type: ignore[misc]
 
     def _has_sources(self, key: str) -> bool:
+        """Return whether the part has an integral and all quantities that it needs."""
         return key in self.quantities and all(k in self._values for k in INTEGRALS[key].sources)
 
     def _integrated(self, key: str) -> Array:
+        """Return an integral over time."""
         integral = INTEGRALS[key]
         return integral.value(self.time, *(self._values[k]() for k in integral.sources))
 
@@ -199,10 +202,10 @@ class PartData:
                 series = series.component(component)
         if series is not None and series.values.size:
             return series
-        every = [*self]
-        names = ", ".join(repr(series.key) for series in every)
+        available = [*self]
+        names = ", ".join(repr(series.key) for series in available)
         text = f"{self.name!r} has no quantity {key!r}; it has {names}"
-        vectors = (series for series in every if series.values.ndim == 2)
+        vectors = (series for series in available if series.values.ndim == 2)
         if example := next(vectors, None):
             text += f", and components such as {next(example.components()).key!r}"
         raise InputError(text, argument="outputs", value=key, expected=names)

@@ -77,6 +77,7 @@ class Solution(Sensors, HtmlView):
         self._set_saved(SavedStates(system, states))
 
     def _set_saved(self, saved: SavedStates | SavedOutputs) -> None:
+        """Set the saved values and the attributes that follow from them."""
         self._saved, self.time = saved, saved.time
         if isinstance(saved, SavedStates):
             self.q, self.v, self.a, self.lam = saved.q, saved.v, saved.a, saved.lam
@@ -134,10 +135,12 @@ class Solution(Sensors, HtmlView):
 
     @property
     def _bodies(self) -> list[str]:
+        """Return the names of the bodies that can move."""
         return [body.name for body in self.system.mechanical_bodies if body.num_velocities]
 
     @property
     def _joints(self) -> list[str]:
+        """Return the names of the joints and drivers."""
         return [joint.name for joint in self.system.joints] + [d.name for d in self.system.drivers]
 
     def body(self, name: str) -> BodyHistory:
@@ -192,6 +195,7 @@ class Solution(Sensors, HtmlView):
         return ElementHistory(self._saved.element(name, axes))
 
     def _body(self, k: int) -> BodyHistory:
+        """Return the history of the body with index k."""
         body = self.system.bodies[k]
         if hasattr(body, "motion") and isinstance(self._saved, SavedStates):
             return body.motion(self)  # type: ignore[no-any-return]
@@ -258,6 +262,7 @@ class Solution(Sensors, HtmlView):
 
     # ---- files ----------------------------------------------------------------------------------
     def _facts(self) -> dict[str, Any]:
+        """Return the arguments of a solution besides its states."""
         keys = ("complete", "iterations", "factorizations")
         return {key: getattr(self, key) for key in keys}
 
@@ -387,7 +392,9 @@ class Solution(Sensors, HtmlView):
         """
         parts = self._body_energies(slice(None))
         if any(load.stores_energy for load in self.system.loads):
-            parts[:, 1] += [at.loads.stored_energy() for _, _, at in self._saved.evaluations()]
+            parts[:, 1] += [
+                assembler.loads.stored_energy() for _, _, assembler in self._saved.evaluations()
+            ]
         return Energies(self.time, *parts.T)
 
     def _body_energies(self, rows: slice | NDArray[np.integer]) -> Array:

@@ -86,5 +86,6 @@ def saved_rows(system: System, rows: Rows, requested: list[str] | None) -> Saved
 
 
 def _facts(header: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts about a run in the header of its file."""
     counts = {key: int(header[key]) for key in ("iterations", "factorizations")}
     return {"complete": bool(header["complete"]), **counts}

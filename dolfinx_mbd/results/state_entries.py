@@ -63,7 +63,7 @@ def state_entry(system: System, output: str) -> StateEntry | None:
         return None
     entry, count = names.index(name), len(system.joints)
     if quantity == "rotation":
-        # a driver has the angle of its joint
+        # A driver has the angle of its joint
         column = entry if entry < count else int(system.driven_joints[entry - count])
         return StateEntry("angles", column, column, 1.0)
     return _force(system, entry, key, axis)

@@ -173,7 +173,7 @@ def test_outputs_that_are_entries_of_the_state(whole: Solution) -> None:
     simulator = Simulator(engine(), dt=1e-4, outputs=names)
     for _ in range(7):
         simulator.step()
-    expected = Outputs(names).of(simulator._present())[0]
+    expected = Outputs(names).of(simulator._solution_now())[0]
     assert list(simulator.outputs) == names
     np.testing.assert_array_equal(list(simulator.outputs.values()), expected)
 

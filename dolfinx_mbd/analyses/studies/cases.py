@@ -34,7 +34,7 @@ MISSING: dict[str, Any] = {
 """Facts about a case that was not computed."""
 
 _FACTS = ("status", "error", "traceback", "seconds")  # variables of the dataset
-_PLAIN = "biufcUS"  # kinds of arrays that files can store
+_PLAIN = "biufcUS"  # kinds of arrays (`dtype.kind`) that files can store: numbers and strings
 _CASE = 200.0  # minimum memory of a case, bytes
 
 

@@ -112,11 +112,11 @@ def sweep(
     if path is not None:
         files = CaseFiles(file_path("path", path), *_identity(run, fixed, cases))
     outcomes = {k: row for k, row in files.read().items() if not (retry and row[0]["error"])}
-    ended = limit == 0 or (stop and any(facts["error"] for facts, _ in outcomes.values()))
-    open_cases = [(k, case) for k, case in enumerate(cases) if k not in outcomes and not ended]
+    none_left = limit == 0 or (stop and any(facts["error"] for facts, _ in outcomes.values()))
+    open_cases = [(k, case) for k, case in enumerate(cases) if k not in outcomes and not none_left]
     limit = min(limit, max(2, len(open_cases)))  # a single case also runs in a worker process
     tasks = completed(executor, limit, perform, (run, fixed), open_cases)
-    reason: KeyboardInterrupt | LostWorkError | None = None
+    interruption: KeyboardInterrupt | LostWorkError | None = None
     show = progress if open_cases else False
     try:
         with closing(tasks), progress_bar(len(open_cases), show, "sweep", "case") as bar:
@@ -128,18 +128,20 @@ def sweep(
                 if stop and outcome[0]["error"]:
                     break
     except (KeyboardInterrupt, LostWorkError) as error:
-        reason = error
-    if isinstance(reason, LostWorkError) and executor is None:
-        for k in reason.keys:  # otherwise a repeated call would compute these cases first
-            outcomes[k] = MISSING | {"status": "failed", "error": str(reason)}, {}
+        interruption = error
+    if isinstance(interruption, LostWorkError) and executor is None:
+        for k in interruption.keys:  # otherwise a repeated call would compute these cases first
+            outcomes[k] = MISSING | {"status": "failed", "error": str(interruption)}, {}
             files.write(k, outcomes[k])
     rows = [outcomes.get(k, (MISSING, {})) for k in range(len(cases))]
     study = table_of(columns, isinstance(parameters, Mapping), rows)
-    if isinstance(reason, LostWorkError):
+    if isinstance(interruption, LostWorkError):
         place = "" if path is None else f"; the same call continues the study in {path}"
-        lost = ", ".join(describe(k, cases[k]) for k in reason.keys)
-        raise StudyError(f"{reason} during {lost}{place}", reason.keys, study) from reason
-    _report(study, [facts for facts, _ in rows], cases, reason is not None, stop, path)
+        lost = ", ".join(describe(k, cases[k]) for k in interruption.keys)
+        raise StudyError(
+            f"{interruption} during {lost}{place}", interruption.keys, study
+        ) from interruption
+    _report(study, [facts for facts, _ in rows], cases, interruption is not None, stop, path)
     return study
 
 

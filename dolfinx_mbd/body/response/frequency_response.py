@@ -35,6 +35,7 @@ MOTIONS = ("ux", "uy", "uz", "rx", "ry", "rz")
 FORCES = ("fx", "fy", "fz", "mx", "my", "mz")
 
 _CHUNK_ENTRIES = 4_000_000  # maximum number of entries of the matrices that are solved together
+_MAX_CONDITION = 1e12  # largest condition number of a receptance of independent motions
 _INDEPENDENT_MOTIONS = (
     "interfaces with independent motions; this body has too few modes, or is plane and several "
     "interfaces would move out of the plane"
@@ -115,7 +116,7 @@ class FrequencyResponse:
         columns: list[int] = []
         for name in selected:
             count = sum(output.rpartition(" ")[0] == name for output in self.outputs)
-            # at least three, so that `_index` raises an error for an unknown name
+            # At least three, so that `_index` raises an error for an unknown name
             for motion, force in zip(MOTIONS[: max(3, count)], FORCES, strict=False):
                 rows.append(_index("output", f"{name} {motion}", self.outputs))
                 columns.append(_index("input", f"{name} {force}", self.inputs))
@@ -138,7 +139,7 @@ class FrequencyResponse:
         size = np.sqrt(np.abs(np.einsum("fii->fi", H)))
         size = np.where(size > 0, size, 1.0)
         scaled = H / (size[:, :, None] * size[:, None, :])
-        if len(H) and np.linalg.cond(scaled).max() > 1e12:
+        if len(H) and np.linalg.cond(scaled).max() > _MAX_CONDITION:
             reject("names", names, _INDEPENDENT_MOTIONS)
         return np.linalg.inv(scaled) / (size[:, :, None] * size[:, None, :])
 
@@ -287,6 +288,7 @@ def _maps(
 
 
 def _index(kind: str, name: str, names: Sequence[str]) -> int:
+    """Return the index of an output or input; an error lists the known names."""
     if isinstance(name, str) and name in names:
         return names.index(name)
     unknown(kind, name, names, "this response has")

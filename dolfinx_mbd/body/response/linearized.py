@@ -208,7 +208,7 @@ def spin_loads(body: ReducedBody) -> Array:
 def null_space(rows: Array, mass: Array) -> Array:
     """Return a basis, scaled by the masses, of the motions z with rows @ z = 0, shape (6+n, m)."""
     sizes = np.diag(mass)
-    # a thin rod has no moment of inertia about its axis
+    # A thin rod has no moment of inertia about its axis
     scale = 1 / np.sqrt(np.where(sizes > 0, sizes, sizes[sizes > 0].min(initial=1.0)))
     scaled = rows * scale
     size = np.linalg.norm(scaled, axis=1, keepdims=True)
@@ -223,6 +223,7 @@ def name_list(argument: str, values: str | Iterable[str]) -> list[str]:
 
 
 def _skew(a: ArrayLike) -> Array:
+    """Return the matrix of the product a×."""
     x, y, z = np.asarray(a, dtype=float)
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 

@@ -68,13 +68,13 @@ def half_power(frequencies: ArrayLike, values: ArrayLike) -> HalfPower:
     if high - low < 4:
         expected = f"at least three numbers above half of the power of the peak near {f[k]:g} Hz"
         reject("frequencies", frequencies, expected)
-    # near a resonance 1/|H|² is a parabola, unlike |H|²
+    # Near a resonance 1/|H|² is a parabola, unlike |H|²
     local = slice(max(0, k - 2), k + 3)
     a, b, c = np.polyfit(f[local] - f[k], power[k] / power[local], 2)
     if not a > 0:
         reject("values", values, f"a response with a smooth peak near {f[k]:g} Hz")
     offset = -b / (2 * a)
-    half = 2 * (c - b**2 / (4 * a))
+    half = 2 * (c - b**2 / (4 * a))  # value of the inverse at half of the power
     inverse = power[k] / power
     left, right = (
         f[i] + (half - inverse[i]) * (f[i + 1] - f[i]) / (inverse[i + 1] - inverse[i])

@@ -69,6 +69,7 @@ def add_to(commands: Any) -> None:
 
 
 def _info(options: argparse.Namespace) -> int:
+    """Print a description of a body or a mesh."""
     if Path(options.file).suffix == ".npz":
         body = ReducedBody.load(options.file)
         print(body.summary())
@@ -80,6 +81,7 @@ def _info(options: argparse.Namespace) -> int:
 
 
 def _describe_mesh(file: str, unit: str) -> None:
+    """Print size, groups and materials of a mesh, and warn if its units seem to be wrong."""
     from dolfinx import fem
     from mpi4py import MPI
 
@@ -89,18 +91,20 @@ def _describe_mesh(file: str, unit: str) -> None:
     tagged = read_mesh(file, MPI.COMM_WORLD, unit=unit)
     mesh = tagged.mesh
     comm, topology, x = mesh.comm, mesh.topology, mesh.geometry.x
-    low = np.min(comm.allgather(x.min(axis=0, initial=np.inf)), axis=0)
-    high = np.max(comm.allgather(x.max(axis=0, initial=-np.inf)), axis=0)
-    size = " x ".join(f"{extent:.6g}" for extent in 1e3 * (high - low))
+    lowest = np.min(comm.allgather(x.min(axis=0, initial=np.inf)), axis=0)
+    highest = np.max(comm.allgather(x.max(axis=0, initial=-np.inf)), axis=0)
+    size = " x ".join(f"{extent:.6g}" for extent in 1e3 * (highest - lowest))
     print(f"{topology.index_map(topology.dim).size_global} cells ({topology.cell_name()})")
     print(f"{mesh.geometry.index_map().size_global} nodes\nsize (mm)  {size}")
     print("group              kind    tag  count")
     for name, (dim, tag) in tagged.groups.items():
-        cells = dim == topology.dim
-        tags = tagged.cell_tags if cells else tagged.facet_tags
+        is_cells = dim == topology.dim
+        tags = tagged.cell_tags if is_cells else tagged.facet_tags
         assert tags is not None
         owned = int((tags.find(tag) < topology.index_map(dim).size_local).sum())
-        print(f"{name:<18} {'cells' if cells else 'facets':<6} {tag:4d}  {comm.allreduce(owned)}")
+        print(
+            f"{name:<18} {'cells' if is_cells else 'facets':<6} {tag:4d}  {comm.allreduce(owned)}"
+        )
     for name in tagged.materials:
         try:
             print(f"material of {name}: {_constants(tagged.materials[name])}")
@@ -112,10 +116,11 @@ def _describe_mesh(file: str, unit: str) -> None:
 
 
 def _constants(material: Any) -> str:
-    """Return the name and the constants of a material of a file, with units."""
+    """Return a text with the name and the constants of a material of a file, with units."""
+    # Value in SI units, unit of the text, and factor from SI units to this unit
     values = {"E": (material.young, " GPa", 1e-9), "ν": (material.poisson, "", 1.0)}
     values["G"] = getattr(material, "shear", None), " GPa", 1e-9
-    if isinstance(material, Material):
+    if isinstance(material, Material):  # isotropic: E and ν determine G
         del values["G"]
     values["ρ"] = material.density, " kg/m³", 1.0
     values["α"] = material.thermal_expansion, "/K", 1.0
@@ -128,6 +133,7 @@ def _constants(material: Any) -> str:
 
 
 def _faces(options: argparse.Namespace) -> int:
+    """Print the smooth faces of a mesh and, on request, draw them."""
     from mpi4py import MPI
 
     from dolfinx_mbd.fem import read_mesh, smooth_faces
@@ -141,7 +147,7 @@ def _faces(options: argparse.Namespace) -> int:
     print("number  kind      area (mm²)  radius (mm)  near")
     for face in faces:
         radius = "" if face.radius is None else f"{1e3 * face.radius:.6g}"
-        place = ",".join(f"{1e3 * x + 0.0:.7g}mm" for x in _without_noise(face.point))
+        place = ",".join(f"{1e3 * x:.7g}mm" for x in _without_noise(face.point))
         print(f"{face.number:6d}  {face.kind:<8} {1e6 * face.area:11.6g}  {radius:>11}  {place}")
     if path is not None:
         on_rank_zero(MPI.COMM_WORLD, lambda: plot_faces(faces, path))
@@ -150,11 +156,12 @@ def _faces(options: argparse.Namespace) -> int:
 
 
 def _without_noise(point: np.ndarray) -> np.ndarray:
-    """Return a point whose remainders of coordinates that are 0 are 0."""
-    return np.where(np.abs(point) < 1e-9 * np.abs(point).max(), 0.0, point)
+    """Return a point with 0 for coordinates that differ from 0 by rounding errors only."""
+    return np.where(np.abs(point) <= 1e-9 * np.abs(point).max(), 0.0, point)
 
 
 def _compare(options: argparse.Namespace) -> int:
+    """Print the differences of two bodies; the exit code is 1 above the tolerance."""
     if options.tolerance is not None:
         number("--tolerance", options.tolerance, low=0.0)
     comparison = compare(ReducedBody.load(options.first), ReducedBody.load(options.second))
@@ -166,6 +173,7 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _modes(options: argparse.Namespace) -> int:
+    """Write a picture of the modes of a body."""
     from dolfinx_mbd.plotting import plot_modes
 
     path = output_path(options.output, options.file, "-modes.png")
@@ -178,6 +186,7 @@ def _modes(options: argparse.Namespace) -> int:
 
 
 def _add_view(commands: Any) -> None:
+    """Add `view` to the commands."""
     text = "Show the modes of a body, or a saved run, in the browser, or write the page to a file."
     parser = commands.add_parser("view", help="show a body or a run in 3D", description=text)
     parser.add_argument("file", help="a reduced body with a skin, or a saved run (.npz)")
@@ -217,6 +226,7 @@ def name_in(system: Any, body: ReducedBody, name: str | None) -> str:
 
 
 def _view(options: argparse.Namespace) -> int:
+    """Write the page of a body or a run, and open it in the browser without --output."""
     from dolfinx_mbd.plotting import player
     from dolfinx_mbd.results import Solution
 
@@ -235,6 +245,7 @@ def _view(options: argparse.Namespace) -> int:
 
 
 def _add_export(commands: Any) -> None:
+    """Add `export`, with a list of the formats and their options, to the commands."""
     formats = [
         f"  {f.name:<10} {f'{f.title} (*{f.extension})':<27} {', '.join(f.options)}".rstrip()
         for f in FORMATS.values()
@@ -264,6 +275,7 @@ def _add_export(commands: Any) -> None:
 
 
 def _export(options: argparse.Namespace) -> int:
+    """Write a body in the format of another program, and print what the format omits."""
     body = ReducedBody.load(options.file)
     suffix = FORMATS[options.to].extension
     if suffix == Path(options.file).suffix:

@@ -18,6 +18,7 @@ _CHOICES = {
     "method": ("stress", "strain"),
     "residue": ("closed", "half"),
 }
+"""Values of the options that are arguments of `fatigue`."""
 
 
 def add_to(commands: Any) -> None:
@@ -50,6 +51,7 @@ def add_to(commands: Any) -> None:
 
 
 def _fatigue(options: argparse.Namespace) -> int:
+    """Print the damage and the places with the shortest lives, and write a file on request."""
     from mpi4py import MPI
 
     from dolfinx_mbd.body import ReducedBody
@@ -89,13 +91,15 @@ def _runs(options: argparse.Namespace, body: ReducedBody) -> list[tuple[Any, flo
 
     system = system_of(options.model)
     name = name_in(system, body, options.name)
-    words = [word.rpartition("=") if "=" in word else (word, "", "") for word in options.runs]
-    if len({bool(share) for _, _, share in words}) > 1:
+    files_and_shares = [
+        word.rpartition("=")[::2] if "=" in word else (word, "") for word in options.runs
+    ]
+    if len({bool(share) for _, share in files_and_shares}) > 1:
         raise InputError("give a share to all runs or to none", argument="runs")
     runs = []
-    for file, _, text in words:
+    for file, text in files_and_shares:
         try:
-            share = float(text) if text else 1.0 / len(words)
+            share = float(text) if text else 1.0 / len(files_and_shares)
         except ValueError:
             raise InputError(f"the share of {file} must be a number; got {text!r}") from None
         runs.append((Solution.load(file, system).body(name), share))
@@ -103,7 +107,7 @@ def _runs(options: argparse.Namespace, body: ReducedBody) -> list[tuple[Any, flo
 
 
 def _material(text: str) -> Any:
-    """Return the material of a file, of `FILE:NAME`, or the name of an example."""
+    """Return the material that `FILE`, `FILE:NAME` or the name of an example denotes."""
     from dolfinx_mbd.checks import unknown
     from dolfinx_mbd.durability import EXAMPLES, read_fatigue_materials
     from dolfinx_mbd.errors import InputError

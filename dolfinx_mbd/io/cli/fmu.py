@@ -34,6 +34,7 @@ def add_to(commands: Any) -> None:
 
 
 def _export_fmu(options: argparse.Namespace) -> int:
+    """Write an FMU of a simulator in Python or C, or of a linearized system in C."""
     from dolfinx_mbd.analyses import LinearizedSystem
     from dolfinx_mbd.io.export.compiled import export_compiled_fmu
     from dolfinx_mbd.io.export.fmu import export_fmu, load_simulator, value_in_script

@@ -37,12 +37,13 @@ exit codes:
   2  a wrong command or option
 """
 
-_LAUNCHED = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK")
+_LAUNCHER_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK")
 """Environment variables that MPI launchers set; without any of them there is one process."""
 
 _PACKAGE = Path(dolfinx_mbd.__file__).resolve().parent
 
-GRACE = 3.0  # longest wait for an error that all ranks raise, s
+GRACE = 3.0
+"""Longest time to wait for an error that all ranks raise, s."""
 
 
 class _PipeOutput:
@@ -65,6 +66,7 @@ class _PipeOutput:
 
     @contextlib.contextmanager
     def _ignore_closed_pipe(self) -> Iterator[None]:
+        """Send further output to the null device when the reader of the pipe has ended."""
         if hasattr(signal, "SIGPIPE") and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # PETSc's handler would end the program
         try:
@@ -136,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 @functools.cache
 def _communicator() -> Any:
     """Return a private communicator of all ranks, or None if there is only one rank."""
-    if not any(name in os.environ for name in _LAUNCHED):
+    if not any(name in os.environ for name in _LAUNCHER_VARIABLES):
         return None
     from mpi4py import MPI
 
@@ -190,15 +192,17 @@ def _is_package(path: str) -> bool:
 def _is_library(path: str) -> bool:
     """Return whether a file belongs to Python, its packages or the system, or is no file."""
     file = Path(path)
-    parts = sysconfig.get_paths().values()
-    system = any(file.is_relative_to(folder) for folder in (*parts, sys.prefix, "/usr/lib"))
-    return path.startswith("<") or system or "site-packages" in file.parts or _is_package(path)
+    folders = sysconfig.get_paths().values()
+    is_system = any(file.is_relative_to(folder) for folder in (*folders, sys.prefix, "/usr/lib"))
+    is_no_file = path.startswith("<")  # such as <string>
+    return is_no_file or is_system or "site-packages" in file.parts or _is_package(path)
 
 
 def _raised_everywhere(comm: Any) -> bool:
     """Return whether all ranks raise an error within a few seconds.
 
-    The other ranks cannot be asked, because they may be waiting for this rank in a computation.
+    Each rank with an error enters a barrier that does not block. A collective question would
+    block, because the other ranks may be waiting for this rank in a computation.
     """
     request = comm.Ibarrier()
     end = time.monotonic() + GRACE + 0.5 * comm.rank  # staggered, so that one rank reports
@@ -212,7 +216,7 @@ def _raised_everywhere(comm: Any) -> bool:
 def _message(error: BaseException) -> str:
     """Return the message of an error on one line, with the path if it concerns a file.
 
-    Several errors of a model file have a line each.
+    The errors of a model file are written on a line each.
     """
     errors = getattr(error, "errors", [])
     if len(errors) > 1:

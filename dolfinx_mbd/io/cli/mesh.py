@@ -23,6 +23,7 @@ def add_to(commands: Any) -> None:
 
 
 def _add_rod(parts: Any) -> None:
+    """Add `mesh rod`, with an option for each dimension of a rod."""
     rod = parts.add_parser(
         "rod",
         help="a parametric connecting rod",
@@ -36,8 +37,8 @@ def _add_rod(parts: Any) -> None:
         if isinstance(field.default, bool):
             rod.add_argument(option, action="store_true", help=text)
             continue
-        whole = isinstance(field.default, int)
-        kind, metavar = (int, "N") if whole else (length, "LENGTH")
+        is_count = isinstance(field.default, int)
+        kind, metavar = (int, "N") if is_count else (length, "LENGTH")
         text = f"{text} (default {field.default:g})"
         rod.add_argument(option, type=kind, default=field.default, metavar=metavar, help=text)
     rod.add_argument("-o", "--output", default="rod.msh", help="file to write (default rod.msh)")
@@ -46,6 +47,7 @@ def _add_rod(parts: Any) -> None:
 
 
 def _add_step(parts: Any) -> None:
+    """Add `mesh step`."""
     step = parts.add_parser(
         "step",
         help="a part from a STEP file",
@@ -70,11 +72,13 @@ def _add_step(parts: Any) -> None:
 
 
 def _rod(options: argparse.Namespace) -> int:
+    """Mesh a connecting rod."""
     rod = ConnectingRod(**{f.name: getattr(options, f.name) for f in fields(ConnectingRod)})
     return _write(rod, options.output, None, options.force)
 
 
 def _step(options: argparse.Namespace) -> int:
+    """Mesh the part of a STEP file, or print its surfaces with --list."""
     if options.list:
         from mpi4py import MPI
 
@@ -93,6 +97,7 @@ def _step(options: argparse.Namespace) -> int:
 
 
 def _write(builder: Any, output: str | None, source: str | None, force: bool) -> int:
+    """Build a mesh and write it to a file."""
     from mpi4py import MPI
 
     from dolfinx_mbd.fem.meshing import write_mesh
@@ -105,6 +110,7 @@ def _write(builder: Any, output: str | None, source: str | None, force: bool) ->
 
 
 def _named_numbers(words: list[str], option: str) -> dict[str, list[int]]:
+    """Return the whole numbers by name of an option with texts `NAME=NUMBERS`."""
     try:
         return {name: numbers(text) for name, text in assignments(words, option).items()}
     except argparse.ArgumentTypeError as error:
@@ -112,17 +118,19 @@ def _named_numbers(words: list[str], option: str) -> dict[str, list[int]]:
 
 
 def _table(file: str) -> str:
+    """Return a table of the surfaces of a STEP file."""
     lines = ["number  kind              area (mm²)  radius (mm)  centre (mm)"]
     for s in step_surfaces(file):
         radius = "" if s.radius is None else f"{1e3 * s.radius:.6g}"
-        centre = ", ".join(f"{1e3 * x + 0.0:.6g}" for x in s.centre)
+        centre = ", ".join(f"{1e3 * x + 0.0:.6g}" for x in s.centre)  # + 0.0: no "-0"
         lines.append(f"{s.number:6d}  {s.kind:<16} {1e6 * s.area:11.6g}  {radius:>11}  ({centre})")
     return "\n".join(lines)
 
 
 def _descriptions(dataclass: Any) -> Mapping[str, str]:
-    """Return the descriptions of the attributes in the docstring of a dataclass, by name."""
+    """Return the texts of the attributes in the docstring of a dataclass as help of options."""
     text = (inspect.getdoc(dataclass) or "").partition("Attributes:")[2].partition("Raises:")[0]
     entries = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", text, re.MULTILINE)
     texts = {name: " ".join(words.split()).rstrip(".") for name, words in entries}
+    # argparse formats help with %
     return {name: (s[0].lower() + s[1:]).replace("%", "%%") for name, s in texts.items()}

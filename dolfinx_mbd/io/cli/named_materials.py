@@ -47,6 +47,7 @@ def chosen_materials(words: Iterable[str], file: str | None) -> Any:
 
 
 def _material(name: str, materials: dict[str, Material]) -> Material:
+    """Return a material of a file or of the package by its name."""
     if name in materials:
         return materials[name]
     try:
@@ -58,6 +59,7 @@ def _material(name: str, materials: dict[str, Material]) -> Material:
 
 
 def _file_materials(file: str | None) -> dict[str, Material]:
+    """Return the materials of a TOML file by name; none without a file."""
     if file is None:
         return {}
     tables = read_tables(file, "file of materials", "young, poisson and density")

@@ -17,8 +17,10 @@ from dolfinx_mbd.errors import InputError, OverwriteError
 from dolfinx_mbd.files import check_directory
 
 _FREQUENCIES = {"": 1.0, "hz": 1.0, "khz": 1e3, "mhz": 1e6}
+"""Units of frequency by name in lower case, Hz."""
 
-MANY = 100_000  # largest size of a range of numbers; a larger range is considered a mistake
+MANY = 100_000
+"""Largest size of a range of numbers; a larger range is considered a mistake."""
 
 
 def file_units(text: str) -> str:
@@ -32,6 +34,7 @@ def unit_system(text: str) -> str:
 
 
 def _checked_units(check: Callable[[str, str], object], text: str) -> str:
+    """Return units that pass a check; otherwise raise the error for options."""
     try:
         check("the unit", text)
     except InputError as error:
@@ -49,10 +52,9 @@ def length(text: str) -> float:
 
 def coordinate(text: str) -> float:
     """Return the coordinate in a text such as `-0.07` or `-70mm`, m; raise a ValueError."""
-    name = re.sub(r".*[^a-z]", "", text.strip())
-    return (
-        float(text.strip().removesuffix(name)) * LENGTHS[name] if name in LENGTHS else float(text)
-    )
+    text = text.strip()
+    unit = re.sub(r".*[^a-z]", "", text)  # the last letters
+    return float(text.removesuffix(unit)) * LENGTHS[unit] if unit in LENGTHS else float(text)
 
 
 SHAPES = {"cylinder": (3, 3, 1), "plane": (3, 3), "box": (3, 3), "near": (3,), "tolerance": (1,)}
@@ -65,11 +67,11 @@ def shapes(name: str, text: str) -> dict[str, Any]:
     Shapes are joined by `+`. Two coordinates suffice in the plane.
     """
     result: dict[str, Any] = {}
-    for word in re.split(r"\+(?=\s*[a-z])", text):
+    for word in re.split(r"\+(?=\s*[a-z])", text):  # not at the sign of a coordinate
         kind, *parts = (part.strip() for part in word.split(":"))
         counts = SHAPES.get(kind, ())
         try:
-            values: list[Any] = [[coordinate(part) for part in text.split(",")] for text in parts]
+            values: list[Any] = [[coordinate(x) for x in part.split(",")] for part in parts]
         except ValueError:
             values = []
         sizes = [len(value) for value in values]
@@ -82,6 +84,7 @@ def shapes(name: str, text: str) -> dict[str, Any]:
                 "cylinder:X,Y,Z:AX,AY,AZ:RADIUS, plane:X,Y,Z:NX,NY,NZ, box:X,Y,Z:X,Y,Z, near:X,Y,Z"
             )
             reject(f"--pick {name}", text, f"one of {forms}, or several joined by '+'")
+        # A part with one number is a length, such as a radius
         values = [v[0] if count == 1 else v for v, count in zip(values, counts, strict=True)]
         result[kind] = values[0] if len(values) == 1 else tuple(values)
     return result

@@ -55,6 +55,7 @@ def add_to(commands: Any) -> None:
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `reduce`."""
     add = parser.add_argument
 
     def add_list(name: str, metavar: str, help: str, **options: Any) -> None:
@@ -116,6 +117,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _reduce(options: argparse.Namespace) -> int:
+    """Reduce the body of a mesh, write its file and print a summary."""
     from mpi4py import MPI
 
     from dolfinx_mbd.body import ModalDamping
@@ -141,13 +143,13 @@ def _reduce(options: argparse.Namespace) -> int:
     mesh = read_mesh(options.file, MPI.COMM_WORLD, unit=options.unit)
     _check_material(materials, mesh, options.file)
     interfaces = _with_facets(mesh, interfaces, picks)
-    groups = facet_groups(mesh, {name: spec.facets for name, spec in interfaces.items()}, None)
-    words = (word.partition("=") for word in options.pressure)
-    pressures = {name: pressure(mesh, group or name) for name, _, group in words}
-    state = {"plane": options.plane, "thickness": options.thickness, **degree}
-    model = ElasticModel(mesh, materials, **state)
+    facet_lists = facet_groups(mesh, {name: spec.facets for name, spec in interfaces.items()}, None)
+    named_groups = (word.partition("=") for word in options.pressure)
+    pressures = {name: pressure(mesh, group or name) for name, _, group in named_groups}
+    model_options = {"plane": options.plane, "thickness": options.thickness, **degree}
+    model = ElasticModel(mesh, materials, **model_options)
     if options.dry_run:
-        print(_dry_run(model, groups, options))
+        print(_dry_run(model, facet_lists, options))
         return 0
     reduction = reduce(
         model,
@@ -188,6 +190,7 @@ def _check_material(materials: Any, mesh: Any, file: str) -> None:
 
 
 def _materials(options: argparse.Namespace) -> int:
+    """Print a table of the known materials."""
     print("name               E (GPa)     nu   rho (kg/m³)  alpha (1e-6/K)")
     for name, m in sorted(known_materials(options.materials).items()):
         heat = "" if m.thermal_expansion is None else f"{1e6 * m.thermal_expansion:.4g}"
@@ -237,6 +240,7 @@ def _with_facets(
 
 
 def _attached_interface(text: str) -> str | None:
+    """Return the interface of an attached body frame, or None for a mean-axis frame."""
     if text == "mean-axis":
         return None
     word, _, name = text.partition(":")
@@ -246,6 +250,7 @@ def _attached_interface(text: str) -> str | None:
 
 
 def _point(name: str, text: str) -> list[float]:
+    """Return the coordinates of a point in a text `X,Y,Z`, m."""
     try:
         return list(
             array(f"--point {name}", [coordinate(part) for part in text.split(",")], (None,))
@@ -255,7 +260,7 @@ def _point(name: str, text: str) -> list[float]:
 
 
 def _dry_run(model: ElasticModel, groups: FacetGroups, options: argparse.Namespace) -> str:
-    """Return the size and the cost of a reduction; warn if the units seem to be wrong."""
+    """Return a text with size and cost of a reduction; warn if the units seem to be wrong."""
     from dolfinx_mbd.fem.linalg.memory import factorization_memory
     from dolfinx_mbd.fem.linalg.single_precision import is_large
     from dolfinx_mbd.fem.surface_integrals import body_size, volume_integral
@@ -265,7 +270,9 @@ def _dry_run(model: ElasticModel, groups: FacetGroups, options: argparse.Namespa
     warn_of_units(mass, body_size(mesh))
     topology, dim = mesh.topology, mesh.geometry.dim
     owned = topology.index_map(dim - 1).size_local
-    coordinates = dim * (dim + 1) // 2 * max(len(groups) - 1, 0) + options.modes
+    # Rigid motions of an interface; those of one interface are the rigid motions of the body
+    rigid_motions = dim * (dim + 1) // 2
+    coordinates = rigid_motions * max(len(groups) - 1, 0) + options.modes
     dofs, degree = dim * V.dofmap.index_map.size_global, V.ufl_element().sub_elements[0].degree
     lines = [f"mesh            {topology.index_map(dim).size_global} cells"]
     for name, facets in groups.items():
@@ -287,8 +294,9 @@ def _dry_run(model: ElasticModel, groups: FacetGroups, options: argparse.Namespa
 def expected_time(dofs: int, num_modes: int, *, stiffening: bool) -> float:
     """Return the expected time of a reduction with a direct solver on one core, s.
 
-    The time differs by at most 1/8 from the measurements in `benchmarks/README.md` (quadratic
-    tetrahedra, 24 modes, one rank). On other computers it is accurate to a factor of two.
+    The constants are fitted to the measurements in `benchmarks/README.md` (quadratic tetrahedra,
+    24 modes, one rank), from which the time differs by at most 1/8. On other computers it is
+    accurate to a factor of two.
     """
     seconds = 1.8 * (dofs / 33e3) ** 1.3 * (0.5 + 0.5 * num_modes / 24)
     return 1.45 * seconds if stiffening else seconds

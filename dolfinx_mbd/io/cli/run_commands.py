@@ -49,12 +49,14 @@ def add_to(commands: Any) -> None:
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
+    """Add the model file and the replacement of parameters to the arguments of a command."""
     parser.add_argument("file", help="model file (.yaml, .toml or .json)")
     text = "replace a parameter, for example speed=900rpm; the option can be repeated"
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=text)
 
 
-def _model(options: argparse.Namespace) -> Model:
+def _read_model_of(options: argparse.Namespace) -> Model:
+    """Return the model of a file with the parameters of --set."""
     from dolfinx_mbd.io.models import read_model
 
     values = {k: setting(v) for k, v in assignments(options.set, "--set").items()}
@@ -62,21 +64,23 @@ def _model(options: argparse.Namespace) -> Model:
 
 
 def _check(options: argparse.Namespace) -> int:
+    """Print the mechanism of a model file, or its errors; the exit code is 1 with errors."""
     from dolfinx_mbd.io.models import ModelFileError
 
     try:
-        model = _model(options)
+        model = _read_model_of(options)
     except ModelFileError as error:
         return _print_errors(error.errors)
     print(model.system)
     print()
-    if errors := _assembly(options.file, model):
+    if errors := _assembly_errors(options.file, model):
         return _print_errors(errors)
     print(f"{options.file}: no errors")
     return 0
 
 
 def _print_errors(errors: list[str]) -> int:
+    """Print errors and their number to stderr, and return the exit code."""
     for line in errors:
         print(line, file=sys.stderr)
     count = len(errors)
@@ -84,8 +88,11 @@ def _print_errors(errors: list[str]) -> int:
     return 1
 
 
-def _assembly(path: str, model: Model) -> list[str]:
-    """Return the errors with which the analyses would begin; print what they accept as notes."""
+def _assembly_errors(path: str, model: Model) -> list[str]:
+    """Return the errors that the analyses would raise at the start position.
+
+    Redundant constraints that all analyses of the file accept are printed as notes.
+    """
     from dolfinx_mbd.dynamics import AssemblyError, redundancies
     from dolfinx_mbd.io.models.documents import read_document
 
@@ -98,8 +105,9 @@ def _assembly(path: str, model: Model) -> list[str]:
     stopped = [name for name in ("simulate", "periodic") if name in model.analyses]
     stopped = [n for n in stopped if model.analyses[n].get("redundant", "stop") == "stop"]
     places: dict[tuple[str, ...], list[str]] = {}
+    joints = len(system.joints)
     for each in redundant:
-        entry, joints = int(system.row_entry[each.row]), len(system.joints)
+        entry = int(system.row_entry[each.row])  # number of a joint or, after them, of a driver
         place: tuple[str, ...] = ("mechanism",)
         if "mechanism" not in document.data:
             is_joint = entry < joints
@@ -120,6 +128,7 @@ def _assembly(path: str, model: Model) -> list[str]:
 
 
 def _schema(options: argparse.Namespace) -> int:
+    """Print the JSON schema, or write it to a file."""
     from dolfinx_mbd.files import write_atomically
     from dolfinx_mbd.io.models import schema
 
@@ -138,7 +147,8 @@ def _write(file: Any, text: str) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    model = _model(options)
+    """Run the analyses of a model file."""
+    model = _read_model_of(options)
     if not model.analyses:
         raise InputError(
             f"'{options.file}' contains no analysis; add a section such as "
@@ -150,7 +160,7 @@ def _run(options: argparse.Namespace) -> int:
     if "simulate" in model.analyses:
         _simulate(model, folder, progress=not options.quiet)
     if "equilibrium" in model.analyses or "linearize" in model.analyses:
-        _steady(model, folder)
+        _equilibrium(model, folder)
     if "periodic" in model.analyses:
         _cycle(model, folder)
     return 0
@@ -170,7 +180,7 @@ def _simulate(model: Model, folder: Path, *, progress: bool) -> None:
     print(f"simulated {run.time[-1]:.6g} s, {len(run.time)} saved instants")
     if _rank() > 0:
         return
-    _histories(model, run, folder / "run")
+    _write_histories(model, run, folder / "run")
     if "picture" in model.results:
         from dolfinx_mbd.plotting import plot_system
 
@@ -178,7 +188,7 @@ def _simulate(model: Model, folder: Path, *, progress: bool) -> None:
         print(f"wrote {folder / 'mechanism.png'}")
 
 
-def _histories(model: Model, run: Solution, path: Path) -> None:
+def _write_histories(model: Model, run: Solution, path: Path) -> None:
     """Write the table, the dataset and the page of a run on request; `path` has no suffix."""
     if "csv" in model.results:
         print(f"wrote {run.to_csv(path.with_suffix('.csv'))}")
@@ -200,7 +210,7 @@ def _cycle(model: Model, folder: Path) -> None:
     cycle = periodic(model.system, **model.analyses["periodic"])
     print(f"periodic motion: {cycle.stability}, period {cycle.period:.9g} s")
     if _rank() == 0:
-        _histories(model, cycle, folder / "cycle")
+        _write_histories(model, cycle, folder / "cycle")
         _write_table(folder / "multipliers.csv", "real,imag", cycle.multipliers)
 
 
@@ -212,7 +222,7 @@ def _write_table(path: Path, header: str, values: Iterable[complex]) -> None:
     print(f"wrote {path}")
 
 
-def _steady(model: Model, folder: Path) -> None:
+def _equilibrium(model: Model, folder: Path) -> None:
     """Find the equilibrium, print it and, on request, the linearization about it."""
     from dolfinx_mbd.analyses import equilibrium, linearize
 
@@ -235,13 +245,13 @@ def _steady(model: Model, folder: Path) -> None:
             _write_table(folder / "poles.csv", "real [1/s],imag [1/s]", linear.poles)
 
 
-def _case(model: str, **parameters: float) -> Any:
-    """Return the run of one case of a study."""
+def _simulated_case(model: str, **parameters: float) -> Any:
+    """Return the run of one case of a study; `model` is the path of the model file."""
     from dolfinx_mbd.analyses import simulate
     from dolfinx_mbd.io.models import read_model
 
-    values = read_model(model, parameters)
-    return simulate(values.system, **values.analyses["simulate"])
+    case = read_model(model, parameters)
+    return simulate(case.system, **case.analyses["simulate"])
 
 
 def _study(options: argparse.Namespace, model: Model, folder: Path) -> int:
@@ -251,15 +261,15 @@ def _study(options: argparse.Namespace, model: Model, folder: Path) -> int:
     if "simulate" not in model.analyses:
         raise InputError(f"'{options.file}': a sweep needs the section 'simulate'")
     fixed = {"model": str(Path(options.file).resolve())}
-    others = {k: setting(v) for k, v in assignments(options.set, "--set").items()}
+    overrides = {k: setting(v) for k, v in assignments(options.set, "--set").items()}
     values = {name: list(entries) for name, entries in model.sweep.items()}
-    for name in others.keys() & values.keys():
+    for name in overrides.keys() & values.keys():
         raise InputError(f"--set {name}: the model varies this parameter in its section 'sweep'")
     folder.mkdir(parents=True, exist_ok=True)
     dataset = sweep(
-        _case,
+        _simulated_case,
         values,
-        fixed={**fixed, **others},
+        fixed={**fixed, **overrides},
         workers=options.workers,
         path=folder / "cases",
         progress=not options.quiet,

@@ -35,6 +35,7 @@ def add_to(commands: Any) -> None:
 
 
 def _strength(options: argparse.Namespace) -> int:
+    """Print the least safety factors over all runs, and write a file on request."""
     from dolfinx_mbd.durability import strength
     from dolfinx_mbd.io.cli.body_commands import name_in, system_of
     from dolfinx_mbd.io.cli.option_values import output_path

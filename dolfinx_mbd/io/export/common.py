@@ -100,8 +100,8 @@ class Format:
     @property
     def writer(self) -> Callable[..., ExportReport]:
         """The function that writes the format."""
-        of_matrices = ("abaqus", "dmig", "op4", "simscape")
-        file = "matrix_formats" if self.name in of_matrices else self.name
+        is_matrix_format = self.name in ("abaqus", "dmig", "op4", "simscape")
+        file = "matrix_formats" if is_matrix_format else self.name
         module = importlib.import_module(f"dolfinx_mbd.io.export.{file}")
         return getattr(module, f"write_{self.name}")  # type: ignore[no-any-return]
 
@@ -116,6 +116,7 @@ class Format:
         return self.holds == {"shapes"}
 
     def _sentences(self, features: Iterable[str]) -> tuple[str, ...]:
+        """Return sentences about those of the features that this format cannot store."""
         if self.for_pictures:
             return (f"{self.title} contains shapes for pictures and no data for a simulation",)
         return tuple(f"{self.title} {_LOSSES[name]}" for name in features if name not in self.holds)
@@ -134,27 +135,28 @@ class Format:
 
 
 def _formats() -> Iterator[Format]:
+    """Yield the formats, from a table with the features that each of them loses."""
     stiffening = ("spin stiffening", "force stiffening")
-    matrices = ("inertia invariants", "shapes", *stiffening)
+    matrices = ("inertia invariants", "shapes", *stiffening)  # lost by files of matrices
     second, axes = "second-order inertia", "interface axes"
-    ends, both = "interfaces", "interfaces, modes"
+    points, both = "interfaces", "interfaces, modes"
     platform = "interface held gravity loads"
     abaqus = {*matrices, "damping", axes}
-    never = {"distributed loads", "strain gauges", "stress modes"}
+    always_lost = {"distributed loads", "strain gauges", "stress modes"}
     for name, title, extension, losses, needs, options in (
-        ("abaqus", "Abaqus substructure", ".mtx", abaqus, ends, "interfaces first_node"),
-        ("dmig", "Nastran DMIG", ".pch", {*matrices, axes}, ends, "interfaces first_point"),
+        ("abaqus", "Abaqus substructure", ".mtx", abaqus, points, "interfaces first_node"),
+        ("dmig", "Nastran DMIG", ".pch", {*matrices, axes}, points, "interfaces first_point"),
         ("exudyn", "Exudyn", ".npz", {*stiffening, "damping", axes}, "modes", ""),
-        ("extptfm", "OpenFAST ExtPtfm", ".dat", {*matrices, axes}, ends, platform),
+        ("extptfm", "OpenFAST ExtPtfm", ".dat", {*matrices, axes}, points, platform),
         ("gltf", "glTF", ".glb", {*_LOSSES} - {"shapes"}, "modes, a skin", "amplitude"),
         ("mbdyn", "MBDyn", ".fem", {axes}, both, "skin"),
-        ("op4", "Nastran OP4", ".op4", {*matrices, axes}, ends, "interfaces"),
+        ("op4", "Nastran OP4", ".op4", {*matrices, axes}, points, "interfaces"),
         ("sid", "SID_FEM", ".SID_FEM", {second, axes}, both, "dialect skin"),
-        ("simscape", "Simscape", ".mat", {*matrices}, ends, "interfaces"),
+        ("simscape", "Simscape", ".mat", {*matrices}, points, "interfaces"),
     ):
-        needed, names = frozenset(needs.split(", ")), tuple(options.split())
-        features = frozenset(_LOSSES) - never - losses
-        yield Format(name, title, extension, features, needed, names)
+        features = frozenset(_LOSSES) - always_lost - losses
+        needed = frozenset(needs.split(", "))
+        yield Format(name, title, extension, features, needed, tuple(options.split()))
 
 
 OPTIONS: Mapping[str, str] = MappingProxyType(
@@ -245,6 +247,7 @@ _UNDAMPED = (
     "the body has no damping of its own (mechanisms of dolfinx_mbd add a default damping): define "
     "the damping in the program, or export body.with_damping(...)"
 )
+"""Note for bodies without damping."""
 
 
 def export(
@@ -287,13 +290,13 @@ def export(
         ...
     """
     flag("overwrite", overwrite)
-    target = FORMATS[choice("format", format, FORMATS)]
+    chosen_format = FORMATS[choice("format", format, FORMATS)]
     units = as_units(units)
-    target.check(body)
+    chosen_format.check(body)
     path = file_path("path", path)
     if not path.suffix and not path.is_dir():
-        path = path.with_name(path.name + target.extension)
+        path = path.with_name(path.name + chosen_format.extension)
     undamped = body.num_modes > 0 and not body.damping.any()
-    notes = (_UNDAMPED,) if undamped and not target.for_pictures else ()
-    report = ExportReport(format, units, losses=target.losses(body), notes=notes)
-    return target.writer(Task(scaled(body, units), body, path, report, overwrite), **options)
+    notes = (_UNDAMPED,) if undamped and not chosen_format.for_pictures else ()
+    report = ExportReport(format, units, losses=chosen_format.losses(body), notes=notes)
+    return chosen_format.writer(Task(scaled(body, units), body, path, report, overwrite), **options)

@@ -32,7 +32,8 @@ from dolfinx_mbd.io.export.common import ExportReport, Task
 from dolfinx_mbd.io.export.superelement import Superelement, superelement
 from dolfinx_mbd.io.export.text import ascii_text, number_lines
 
-_LINE = 4096  # longest line of loads that OpenFAST reads
+_LINE = 4096  # number of characters in the longest line of loads that OpenFAST reads
+_NUMBER_WIDTH = 25  # characters of a number in a line, with a space
 _STANDARD_GRAVITY = (0.0, 0.0, -9.80665)  # m/s²
 
 
@@ -61,24 +62,27 @@ def write_extptfm(
     for name in fixed:
         choice("held", name, others)
     element = superelement(body, [main, *fixed])
-    rows = np.r_[0:6, 6 * (1 + len(fixed)) : len(element.stiffness)]
-    T = element.transform[:, rows]
+    # Without the motions of held interfaces, which follow those of the main interface
+    free = np.r_[0:6, 6 * (1 + len(fixed)) : len(element.stiffness)]
+    T = element.transform[:, free]
     constant = T.T @ _gravity_load(body, vector("gravity", gravity, unit="m/s²"))
     time, forces = np.array([0.0, 1.0]), np.tile(constant, (2, 1))
     if loads is not None:
         time, amplitudes = _read_loads(file_path("loads", loads), body)
         works = [[*load.force, *load.moment, *load.modes] for load in body.loads]
         forces = constant + amplitudes @ np.array(works) @ T
-    lines = list(_lines(body, main, fixed, element, rows, time, forces))
-    if max(map(len, lines[-len(time) :])) > _LINE:
-        most = _LINE // 25 - 7
+    lines = list(_lines(body, main, fixed, element, free, time, forces))
+    load_lines = lines[-len(time) :]
+    if max(map(len, load_lines)) > _LINE:
+        max_modes = _LINE // _NUMBER_WIDTH - 7  # besides the time and the six interface loads
         raise InputError(
-            f"OpenFAST reads at most {most} modes; the file would have {len(rows) - 6}"
+            f"OpenFAST reads at most {max_modes} modes; the file would have {len(free) - 6}"
         )
     return task.save(lines, notes=_notes(main, fixed, loads))
 
 
 def _notes(main: str, fixed: Sequence[str], loads: str | Path | None) -> list[str]:
+    """Return notes about the input file of ExtPtfm, the interfaces and the loads."""
     held = ", ".join(fixed) or "none: the structure floats"
     result = [
         "in the input file of ExtPtfm use FileFormat 1 and this file as Red_FileName",
@@ -126,16 +130,16 @@ def _lines(
     main: str,
     fixed: Sequence[str],
     element: Superelement,
-    rows: Array,
+    free: Array,
     time: Array,
     forces: Array,
 ) -> Iterator[str]:
-    """Yield the lines.
+    """Yield the lines of a file with the coordinates `free` of a superelement.
 
     OpenFAST reads numbers after a fixed number of characters. NREL's openfast_toolbox needs the
     dimension in the third line, truncates the number of time steps, and reads whole lines of loads.
     """
-    count = len(rows)
+    count = len(free)
     dimension = f"!Dimension: {count}"
     step, end = _step_and_end(time)
     yield f"!Reduced body {ascii_text(repr(body.name))}, SI units"
@@ -154,14 +158,17 @@ def _lines(
     ):
         yield f"!{name}"
         yield dimension
-        yield from number_lines(matrix[np.ix_(rows, rows)], count)
+        yield from number_lines(matrix[np.ix_(free, free)], count)
     yield "!Loading (Units (N,m))"
     yield f"!Dimension: 1 time column - {count} force columns"
     yield from number_lines(np.column_stack([time, forces]), count + 1)
 
 
 def _step_and_end(time: Array) -> tuple[float, float]:
-    """Return step and end of the times; end/step is not below the number of steps."""
+    """Return step and end of the times, s.
+
+    Readers truncate end/step; it must not be below the number of steps by round-off.
+    """
     steps, end = len(time) - 1, float(time[-1])
     step = end / steps
     while end / step < steps:

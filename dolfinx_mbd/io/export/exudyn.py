@@ -44,7 +44,7 @@ from dolfinx_mbd.optional import optional_module
 Array = NDArray[np.float64]
 
 FILE_VERSION = 1  # version of Exudyn's file format of `ObjectFFRFreducedOrderInterface`
-ARM = 0.05  # distance of nodes from the point of the interface, over the radius of gyration
+ARM = 0.05  # ratio of the distance of nodes from the interface to the radius of gyration
 NODES = 6  # number of nodes of an interface
 
 
@@ -93,9 +93,11 @@ def to_exudyn(body: ReducedBody) -> Any:
     FORMATS["exudyn"].check(body)
     result = fem.ObjectFFRFreducedOrderInterface()
     result.SetWithDictionary(_data(body))
-    full = np.zeros((result.nODE2FFRFreduced, result.nODE2FFRFreduced))
-    full[:3, :3], full[result.nODE2rigid :, result.nODE2rigid :] = result.Mtt, body.mass
-    result.massMatrixFFRFreduced = full
+    rigid, size = result.nODE2rigid, result.nODE2FFRFreduced
+    mass = np.zeros((size, size))
+    mass[:3, :3] = result.Mtt
+    mass[rigid:, rigid:] = body.mass
+    result.massMatrixFFRFreduced = mass
     return result
 
 
@@ -140,15 +142,16 @@ def _data(body: ReducedBody) -> dict[str, Any]:
     x, psi = _nodes(body)
     first = len(x) if body.skin is None else len(x) - len(body.skin.points)
     triangles = np.zeros((0, 3), dtype=int) if body.skin is None else body.skin.triangles + first
-    crossed = cross_moments(body)[:, 1:]
-    double = -skew_moments(body)[:, 1:]  # ψ_k·ψ_l I − ψ_l⊗ψ_k, k from 0
-    rotations = 4
+    cross_products = cross_moments(body)[:, 1:]  # ψ_k×ψ_l, k from 0
+    skew_products = -skew_moments(body)[:, 1:]  # ψ_k·ψ_l I − ψ_l⊗ψ_k, k from 0
+    rotations = 4  # Euler parameters
     return {
         "modeBasis": psi.reshape(n, -1).T.copy(),
         "trigList": triangles.tolist(),
         "postProcessingModes": {},
         "massMatrixReduced": np.array(body.mass),
         "stiffnessMatrixReduced": np.array(body.stiffness),
+        # Numbers of modes, nodes, translations, rotations, rigid and all coordinates
         "infoList": np.array([n, len(x), 3, rotations, 3 + rotations, 3 + rotations + n]),
         "rigidBodyNodeType": "NodeType.RotationEulerParameters",
         "xRef": x.ravel(),
@@ -157,10 +160,10 @@ def _data(body: ReducedBody) -> dict[str, Any]:
         "totalMass": body.total_mass,
         "chiU": body.centre,
         "chiUtilde": skew(body.centre),
-        "mPsiTildePsi": -crossed[1:].transpose(0, 2, 1).reshape(3 * n, n),
-        "mPsiTildePsiTilde": double[1:].transpose(0, 2, 1, 3).reshape(3 * n, 3 * n),
+        "mPsiTildePsi": -cross_products[1:].transpose(0, 2, 1).reshape(3 * n, n),
+        "mPsiTildePsiTilde": skew_products[1:].transpose(0, 2, 1, 3).reshape(3 * n, 3 * n),
         "mPhitTPsi": S[1:].T.copy(),
         "mPhitTPsiTilde": np.hstack([skew(s) for s in S[1:]]),
-        "mXRefTildePsi": -crossed[0].T,
-        "mXRefTildePsiTilde": double[0].transpose(1, 0, 2).reshape(3, 3 * n),
+        "mXRefTildePsi": -cross_products[0].T,
+        "mXRefTildePsiTilde": skew_products[0].transpose(1, 0, 2).reshape(3, 3 * n),
     }

@@ -57,6 +57,7 @@ _OPTIONS = {
     2: ("canGetAndSetFMUstate", "canSerializeFMUstate"),
     3: ("canGetAndSetFMUState", "canSerializeFMUState"),
 }
+"""Capabilities of the FMUs by version of the standard."""
 
 
 def load_simulator(script: str | Path) -> Simulator:
@@ -146,11 +147,11 @@ def export_fmu(
         source, fmu = Path(folder) / f"{module}.py", Path(folder) / path.name
         names = {"library": library, "base": base, "script": script.name, "name": path.stem}
         source.write_text(_SCRIPT.format(version=fmi, **names), encoding="utf-8")
-        search, options = list(sys.path), dict.fromkeys(_OPTIONS[fmi], True)
+        search_path, options = list(sys.path), dict.fromkeys(_OPTIONS[fmi], True)
         try:
             builder.build_FMU(source, folder, project_files=resources, **options)
         finally:
-            sys.path[:] = search
+            sys.path[:] = search_path  # PythonFMU changes it, and imports the source
             sys.modules.pop(module, None)
         return write_unit(path, fmu.read_bytes(), overwrite)
 

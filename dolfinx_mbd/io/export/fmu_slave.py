@@ -28,7 +28,7 @@ from dolfinx_mbd.results.files.run_files import state_arrays, state_from
 __all__ = ["slave_class"]
 
 _STATE = Kind("dolfinx_mbd FMU state", "state of an FMU", 2)
-_DIGEST = hashlib.sha256().digest_size  # bytes
+_DIGEST_SIZE = hashlib.sha256().digest_size  # bytes
 
 
 class _SteppedSlave:
@@ -96,24 +96,24 @@ def _state_bytes(state: dict[str, Any]) -> bytes:
         "values": snapshot.inputs,
         "origin": snapshot.origin,
     }
-    memory = {f"stepper_{key}": np.asarray(value) for key, value in snapshot.stepper.items()}
+    stepper = {f"stepper_{key}": np.asarray(value) for key, value in snapshot.stepper.items()}
     file = io.BytesIO()
-    archive_writer(_STATE, header, state_arrays("now", snapshot.state) | memory)(file)
+    archive_writer(_STATE, header, state_arrays("now", snapshot.state) | stepper)(file)
     data = file.getvalue()
     return data + hashlib.sha256(data).digest()
 
 
 def _state_from(data: bytes) -> dict[str, Any]:
     """Return the state in an archive; a damaged archive raises a `FileError`."""
-    data, digest = data[:-_DIGEST], data[-_DIGEST:]
+    data, digest = data[:-_DIGEST_SIZE], data[-_DIGEST_SIZE:]
     if hashlib.sha256(data).digest() != digest:
         raise FileError("the serialized state is damaged: it does not match its checksum")
     header, arrays = read_archive_file(io.BytesIO(data), len(data), _STATE, "serialized state")
     prefix = "stepper_"
-    memory = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+    stepper = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
     values, origin = tuple(map(float, header["values"])), header["origin"]
     snapshot = Snapshot(
-        state_from("now", arrays), steps_from(header["steps"]), memory, values, origin
+        state_from("now", arrays), steps_from(header["steps"]), stepper, values, origin
     )
     return {"snapshot": snapshot, "inputs": header["inputs"], "outputs": header["outputs"]}
 
@@ -181,7 +181,8 @@ def slave_class(script: str, fmi: Literal[2, 3]) -> Any:
 
 
 # ---- end of the process -------------------------------------------------------------------------
-_EMPTIED: set[str] = set()
+_REGISTERED: set[str] = set()
+"""Libraries whose pointers are set to null at the end of the process."""
 
 
 def _empty_at_exit(binaries: Path, name: str) -> None:
@@ -193,16 +194,15 @@ def _empty_at_exit(binaries: Path, name: str) -> None:
     the memory of all other libraries. A null pointer causes no error.
     """
     for path in _libraries(binaries, name):
-        with suppress(
-            OSError, AttributeError
-        ):  # the library is not loaded, or has no such function
+        # Errors: the library is not loaded, or has no such function
+        with suppress(OSError, AttributeError):
             library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD)
             atexit.register(library.finalizePythonInterpreter)
-            _EMPTIED.add(path)
+            _REGISTERED.add(path)
 
 
 def _libraries(binaries: Path, name: str) -> Iterable[str]:
     """Return the libraries of an FMU that are not registered yet."""
     if not hasattr(os, "RTLD_NOLOAD"):  # Windows resets the pointer before its destructor
         return []
-    return [path for path in map(str, binaries.glob(f"*/{name}.so")) if path not in _EMPTIED]
+    return [path for path in map(str, binaries.glob(f"*/{name}.so")) if path not in _REGISTERED]

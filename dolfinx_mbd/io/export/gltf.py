@@ -28,9 +28,10 @@ def write_gltf(task: Task, *, amplitude: float = AMPLITUDE) -> ExportReport:
     """
     skin = task.body.skin
     assert skin is not None  # the format needs a skin
-    size = number("amplitude", amplitude, positive=True) * np.ptp(skin.points, axis=0)
-    greatest = np.linalg.norm(skin.modes, axis=2).max(axis=1)
-    eta = np.linalg.norm(size) / np.where(greatest > 0.0, greatest, 1.0)
+    diagonal = np.linalg.norm(np.ptp(skin.points, axis=0))
+    displacement = number("amplitude", amplitude, positive=True) * diagonal
+    greatest = np.linalg.norm(skin.modes, axis=2).max(axis=1)  # of each mode for η = 1
+    eta = displacement / np.where(greatest > 0.0, greatest, 1.0)
     modes, titles = task.original.modes, mode_titles(task.original.modes)
     frequencies = [mode.frequency for mode in modes]
     extras = {"targetNames": titles, "frequencies": frequencies, "elasticCoordinates": eta.tolist()}

@@ -76,6 +76,7 @@ def export_linear_fmu(
     flag("binary", binary)
     flag("overwrite", overwrite)
     system = linearized.state_space()
+    # For inputs that are constant over a step (zero-order hold)
     discrete = scipy.signal.cont2discrete((system.A, system.B, system.C, system.D), dt, "zoh")
     matrices = dict(zip(("PHI", "GAMMA", "C", "D"), discrete[:4], strict=True))
     if not all(np.isfinite(matrix).all() for matrix in matrices.values()):
@@ -94,6 +95,7 @@ def export_linear_fmu(
 
 
 def _data(matrices: dict[str, Array]) -> str:
+    """Return C code with the sizes and the matrices."""
     states, inputs = matrices["GAMMA"].shape
     sizes = {"STATES": states, "INPUTS": inputs, "OUTPUTS": len(matrices["C"])}
     lines = [f"#define {name} {size}\n" for name, size in sizes.items()]

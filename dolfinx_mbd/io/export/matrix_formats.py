@@ -28,6 +28,7 @@ NODES_PER_LINE, VALUES_PER_LINE = 10, 4  # in Abaqus files
 WIDTH = 16  # number of characters in a large field of Nastran
 LARGEST = 99_999_999  # largest number of a grid or scalar point in Nastran
 SYMMETRIC, RECTANGULAR = 6, 2  # Nastran's codes for the form of a matrix
+DOUBLE = 2  # Nastran's code for real numbers in double precision
 
 
 def write_abaqus(
@@ -50,6 +51,7 @@ def write_abaqus(
 def _abaqus_lines(
     body: ReducedBody, element: Superelement, units: Units, first: int
 ) -> Iterator[str]:
+    """Yield the lines of a user element; `first` is the number of its first node."""
     count = len(element.names)
     nodes = [first + k for k in range(count + element.num_modes)]
     yield "**"
@@ -80,7 +82,7 @@ def _triangle(A: Array) -> Iterator[str]:
     """Yield the lines of a lower triangle; a line with a single number ends in a comma."""
     for k, row in enumerate(A):
         for start in range(0, k + 1, VALUES_PER_LINE):
-            values = row[: k + 1][start : start + VALUES_PER_LINE]
+            values = row[start : min(start + VALUES_PER_LINE, k + 1)]
             yield ", ".join(f"{value:20.13E}" for value in values) + "," * (len(values) == 1)
 
 
@@ -105,6 +107,7 @@ def write_dmig(
 def _dmig_lines(
     body: ReducedBody, element: Superelement, units: Units, first: int
 ) -> Iterator[str]:
+    """Yield the lines of bulk data; `first` is the number of the first grid."""
     grids = [first + k for k in range(len(element.names))]
     modes = [grids[-1] + 1 + k for k in range(element.num_modes)]
     matrices = element.nastran_matrices()
@@ -132,8 +135,7 @@ def _dmig_lines(
 
 def _dmig_matrix(name: str, A: Array, coordinates: list[tuple[int, int]]) -> Iterator[str]:
     """Yield the lines of a DMIG matrix: the nonzero entries of its lower triangle by columns."""
-    form, double = 6, 2
-    yield f"{'DMIG':<8}{name:<8}{0:>8}{form:>8}{double:>8}{0:>8}"
+    yield f"{'DMIG':<8}{name:<8}{0:>8}{SYMMETRIC:>8}{DOUBLE:>8}{0:>8}"
     for j, (point, component) in enumerate(coordinates):
         rows = j + np.flatnonzero(A[j:, j])
         if len(rows):
@@ -145,7 +147,8 @@ def _dmig_matrix(name: str, A: Array, coordinates: list[tuple[int, int]]) -> Ite
 
 def field(value: float, letter: str = "D") -> str:
     """Return a number in 16 characters, right-aligned, with the largest possible precision."""
-    for digits in range(WIDTH - 5, 0, -1):
+    most_decimals = WIDTH - len("0.") - len("E+0")
+    for digits in range(most_decimals, 0, -1):
         mantissa, exponent = f"{value:.{digits}E}".split("E")
         text = f"{mantissa}{letter}{int(exponent):+d}"
         if len(text) <= WIDTH:
@@ -167,10 +170,9 @@ def write_op4(task: Task, *, interfaces: Sequence[str] | None = None) -> ExportR
 
 def matrix_lines(matrices: Mapping[str, tuple[int, Array]]) -> Iterator[str]:
     """Yield the lines of an OP4 text file; `matrices` maps each name to a form and a matrix."""
-    double = 2
     for name, (form, matrix) in matrices.items():
         rows, columns = matrix.shape
-        yield f"{columns:8d}{rows:8d}{form:8d}{double:8d}{name:<8s}1P,3E24.16"
+        yield f"{columns:8d}{rows:8d}{form:8d}{DOUBLE:8d}{name:<8s}1P,3E24.16"
         for j, column in enumerate(matrix.T, 1):
             rows_used = np.flatnonzero(column)
             if len(rows_used):
@@ -178,6 +180,7 @@ def matrix_lines(matrices: Mapping[str, tuple[int, Array]]) -> Iterator[str]:
                 yield f"{j:8d}{rows_used[0] + 1:8d}{len(values):8d}"
                 for k in range(0, len(values), 3):
                     yield "".join(f"{value:24.16E}" for value in values[k : k + 3])
+        # The end of a matrix is an additional column with one number
         yield f"{columns + 1:8d}{1:8d}{1:8d}"
         yield f"{1.0:24.16E}"
 

@@ -83,10 +83,12 @@ class _Nodes:
 
 
 def _without_rotation(displacements: Array) -> Array:
+    """Append three rotations that are zero to displacements with shape (..., 3)."""
     return np.concatenate([displacements, np.zeros_like(displacements)], axis=-1)
 
 
 def _lines(body: ReducedBody, nodes: _Nodes, units: Units) -> Iterator[str]:
+    """Yield the lines of the file."""
     n = body.num_modes
     yield "** MBDyn MODAL DATA FILE"
     yield f"** body {ascii_text(body.name)[:80]}, frame: {ascii_text(body.reference)[:80]}"
@@ -122,6 +124,7 @@ def _lines(body: ReducedBody, nodes: _Nodes, units: Units) -> Iterator[str]:
 
 
 def _group(number: int, title: str, values: ArrayLike | None = None) -> Iterator[str]:
+    """Yield the title and the numbers of a record group."""
     yield "**"
     yield f"** RECORD GROUP {number}, {title}"
     if values is not None:

@@ -67,15 +67,15 @@ from dolfinx_mbd.kernels.rotations import skew
 Array = NDArray[np.float64]
 Dialect = Literal["simpack", "embslib", "fembeam"]
 
-_PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2))  # axes of the columns of Oe
-_TENSOR = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # axes of the rows of J as a column
+_SPIN_AXES = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2))  # of the columns of Oe
+_INERTIA_AXES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of the rows of J as a column
 
 _RULES = {
     "simpack": "m1(row,q,col), J(6)=xx yy zz xy xz yz, Gr Ge column (a-1)*nq+l",
     "embslib": "m1(row,q,col), J(6)=xx yy zz xy xz yz, Gr Ge column 3*(l-1)+a",
     "fembeam": "m1(row,col,q), J(3,3), Gr Ge column 3*(l-1)+a",
 }
-_ZERO, _DIAGONAL, _FULL = 0, 1, 3
+_ZERO, _DIAGONAL, _FULL = 0, 1, 3  # codes for the structure of M0
 _ENTRIES_ONLY = (
     "SID_FEM contains the effect of geometric stiffness on the elastic coordinates, but not on the "
     "inertia tensor"
@@ -110,6 +110,7 @@ class _Taylor:
     m1: Array | None = None
 
     def lines(self, indent: str, num_modes: int, dialect: Dialect) -> Iterator[str]:
+        """Yield the lines of the item; entries of M0 and M1 that are zero are omitted."""
         rows, columns = self.m0.shape
         structure = _FULL
         if self.m1 is None and not self.m0.any():
@@ -134,12 +135,14 @@ class _Taylor:
 
 
 def _number(value: float) -> str:
+    """Return a number with 17 digits and the exponent letter of Fortran."""
     return f"{value:.16E}".replace("E", "D")
 
 
 def _lines(
     body: ReducedBody, frequencies: list[float], units: Units, dialect: Dialect, skin: Skin | None
 ) -> Iterator[str]:
+    """Yield the lines of the file; `frequencies` of the modes are in Hz."""
     n = body.num_modes
     nodes = list(_nodes(body, skin))
     stiff = "no geometric stiffness" if body.stiffening is None else "geometric stiffness included"
@@ -149,45 +152,46 @@ def _lines(
         f"{stiff} (inertia relief); units {units.statement}"
     )
     yield "part"
-    fembs = dialect != "fembeam"
-    name = f"                 = {ascii_labels([body.name])[0]}" if fembs else ""
+    is_like_fembs = dialect != "fembeam"
+    name = f"                 = {ascii_labels([body.name])[0]}" if is_like_fembs else ""
     yield f"    new modal{name}"
     yield "        refmod"
     yield f"            mass                  = {_number(body.total_mass)}"
     yield f"            nelastq               = {n:4d}"
     labels = [f"Eigen Mode {k:4d}" for k in range(1, n + 1)]
-    if not fembs:
+    if not is_like_fembs:
         labels = list(ascii_labels(mode.label for mode in body.modes))
     for k, (label, frequency) in enumerate(zip(labels, frequencies, strict=True), 1):
         yield f"            ielastq ({k:4d})        = {label} : {frequency:14.6f} Hz"
     yield "        end refmod"
     yield "        frame"
-    for number, parts in enumerate(nodes, 1):
+    for number, items in enumerate(nodes, 1):
         yield f"            new node              = {number:4d}"
         yield "                rframe            = body ref"
-        for part in parts:
-            yield from part.lines(" " * 16, n, dialect)
+        for item in items:
+            yield from item.lines(" " * 16, n, dialect)
         yield "            end node"
     yield "        end frame"
-    for part in _integrals(body, dialect):
-        yield from part.lines(" " * 8, n, dialect)
+    for item in _integrals(body, dialect):
+        yield from item.lines(" " * 8, n, dialect)
     yield "    end modal"
     yield "end part"
 
 
 def _nodes(body: ReducedBody, skin: Skin | None) -> Iterator[list[_Taylor]]:
+    """Yield the items of each interface, named point and node of the surface."""
     cases = None if body.stiffening is None else body.stiffening.interfaces
     for k, interface in enumerate(body.interfaces):
-        yield _interface(interface, None if cases is None else cases[k])
+        yield _interface_items(interface, None if cases is None else cases[k])
     for point in body.points:
-        yield _point(point.position, point.modes)
+        yield _point_items(point.position, point.modes)
     if skin is not None:
         for k, position in enumerate(skin.points):
-            yield _point(position, skin.modes[:, k])
+            yield _point_items(position, skin.modes[:, k])
 
 
-def _interface(interface: Interface, cases: Array | None) -> list[_Taylor]:
-    """Return the node of an interface; `cases` are its geometric stiffness matrices (6, n, n)."""
+def _interface_items(interface: Interface, cases: Array | None) -> list[_Taylor]:
+    """Return the items of an interface with its geometric stiffness matrices `cases` (6, n, n)."""
     phi, psi = interface.motion[:3], interface.motion[3:]
     rotations = np.stack([skew(column) for column in psi.T], axis=1)
     return [
@@ -198,8 +202,8 @@ def _interface(interface: Interface, cases: Array | None) -> list[_Taylor]:
     ]
 
 
-def _point(position: Array, modes: Array) -> list[_Taylor]:
-    """Return the node of a point, without rotations; `modes` has the shape (n, 3)."""
+def _point_items(position: Array, modes: Array) -> list[_Taylor]:
+    """Return the items of a point without rotations; `modes` has the shape (n, 3)."""
     n = len(modes)
     return [
         _Taylor("origin", position[:, None], modes.T[:, :, None]),
@@ -217,7 +221,7 @@ def _integrals(body: ReducedBody, dialect: Dialect) -> Iterator[_Taylor]:
     yield _Taylor("mdCM", S[0][:, None], S[1:].T[:, :, None])
     J, J1 = -skews[0, 0], -(skews[0, 1:] + skews[1:, 0])
     if dialect != "fembeam":
-        rows, columns = np.transpose(_TENSOR)
+        rows, columns = np.transpose(_INERTIA_AXES)
         yield _Taylor("J", J[rows, columns][:, None], J1[:, rows, columns].T[:, :, None])
     else:
         yield _Taylor("J", J, J1.transpose(1, 0, 2))
@@ -227,10 +231,10 @@ def _integrals(body: ReducedBody, dialect: Dialect) -> Iterator[_Taylor]:
     yield _Taylor("Gr", _columns(-2.0 * skews[0, 1:], dialect))
     yield _Taylor("Ge", _columns(2.0 * cross[1:, 1:], dialect))
     Oe = _spin_terms(skews[1:])
-    change = Oe[:, 1:].copy()
+    Oe_derivative = Oe[:, 1:].copy()
     if body.stiffening is not None:
-        change += body.stiffening.spin.transpose(1, 2, 0)
-    yield _Taylor("Oe", Oe[:, 0], change)
+        Oe_derivative += body.stiffening.spin.transpose(1, 2, 0)
+    yield _Taylor("Oe", Oe[:, 0], Oe_derivative)
     yield _Taylor("ksigma", np.zeros((n, 1)))
     yield _Taylor("Ke", body.stiffness)
     yield _Taylor("De", body.damping)
@@ -245,5 +249,5 @@ def _columns(matrices: Array, dialect: Dialect) -> Array:
 def _spin_terms(skews: Array) -> Array:
     """Return the coefficients (..., 6) of products of spins in ωᵀ A ω, in the order of Oe."""
     return np.stack(
-        [skews[..., a, b] + (skews[..., b, a] if a != b else 0.0) for a, b in _PAIRS], axis=-1
+        [skews[..., a, b] + (skews[..., b, a] if a != b else 0.0) for a, b in _SPIN_AXES], axis=-1
     )

@@ -44,6 +44,9 @@ Array = NDArray[np.float64]
 
 INTERFACE_COORDINATES = ("Tx", "Ty", "Tz", "Rx", "Ry", "Rz")  # in body components
 
+ROUND_OFF = 1e-14
+"""Eigenvalues of the stiffness count as zero if their ratio to the largest one is smaller."""
+
 DEPENDENT_TOLERANCE = 1e-6
 """Motions count as dependent if the ratio of their QR pivots (kinetic-energy norm) is smaller."""
 
@@ -91,24 +94,25 @@ def superelement(body: ReducedBody, interfaces: Sequence[str] | None = None) -> 
     G, D = _motions(selected)
     M, K, n = _mass_matrix(body), body.stiffness, body.num_modes
     eigenvalues = np.linalg.eigvalsh(K)
-    if n and not eigenvalues[0] > 1e-14 * eigenvalues[-1]:
+    if n and not eigenvalues[0] > ROUND_OFF * eigenvalues[-1]:
         text = f"body {body.name!r} has elastic coordinates without stiffness, so that it is a"
         text += " mechanism; a superelement can have six zero modes only"
         raise InputError(text, argument="body", value=body)
     X = _orthonormal_basis(M)
-    rows = np.hstack([G, D]) @ X
+    rows = np.hstack([G, D]) @ X  # interface motions for coordinates of equal kinetic energy
     rows /= np.linalg.norm(rows, axis=1)[:, None]
     _check_independent(body, selected, rows)
 
-    # The radius of gyration converts rotations to lengths; Q is the basis of forces in equilibrium.
-    size = np.sqrt(np.trace(body.central_inertia) / body.total_mass)
-    S = np.tile(np.repeat([1.0, size], 3), len(selected))
+    # Scaled by the radius of gyration, all motions q are lengths. Q is the basis of forces in
+    # equilibrium.
+    gyration = np.sqrt(np.trace(body.central_inertia) / body.total_mass)
+    S = np.tile(np.repeat([1.0, gyration], 3), len(selected))
     Q = np.linalg.qr(S[:, None] * G, mode="complete")[0][:, 6:]
     QD = Q.T @ (S[:, None] * D)
-    loads = scipy.linalg.solve(K, QD.T, assume_a="pos") if n else QD.T
-    # interface forces in the basis Q, and elastic coordinates, per motion of the interfaces
-    forces = scipy.linalg.solve(QD @ loads, Q.T * S, assume_a="pos") if Q.shape[1] else Q.T
-    eta = loads @ forces
+    compliance = scipy.linalg.solve(K, QD.T, assume_a="pos") if n else QD.T  # η per force
+    # Interface forces in the basis Q, and elastic coordinates, per motion of the interfaces
+    forces = scipy.linalg.solve(QD @ compliance, Q.T * S, assume_a="pos") if Q.shape[1] else Q.T
+    eta = compliance @ forces
     rigid = np.linalg.lstsq(S[:, None] * G, np.diag(S) - S[:, None] * (D @ eta), rcond=None)[0]
     squares, fixed = _fixed_interface_modes(K, X, rows)
 
@@ -160,6 +164,7 @@ def _orthonormal_basis(M: Array) -> Array:
 
 
 def _check_independent(body: ReducedBody, interfaces: tuple[Interface, ...], rows: Array) -> None:
+    """Raise an error if the interface motions, the `rows`, are linearly dependent."""
     _, R, order = scipy.linalg.qr(rows.T, pivoting=True, mode="economic")
     pivots = np.abs(np.diag(R))
     rank = int(np.sum(pivots > DEPENDENT_TOLERANCE * pivots[0]))

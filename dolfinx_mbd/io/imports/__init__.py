@@ -3,7 +3,7 @@
 Full matrices of a solid, together with the positions of its nodes, determine everything except
 geometric stiffening. Matrices that are already reduced (`ReducedMatrices`) determine the linear
 body and its rigid mass properties exactly, but only part of the inertia that couples rotation and
-deformation; see the module `reduced`.
+deformation; see the module `reduced_matrices`.
 
 The examples of this folder assume the following lines, which assemble the matrices of a small block
 in place of another program:

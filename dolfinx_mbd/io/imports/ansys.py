@@ -113,21 +113,21 @@ def _check_records(file: Path, full: Any) -> None:
 
     A record has its length as a number of integers, its kind, its data, and its length again.
     """
-    header, words = full._header, np.fromfile(file, dtype="<i4")
-    end = int(header["ptrENDl"]) + (int(header["ptrENDh"]) << 32)
-    start = int(header["ptrSTFl"]) + (int(header["ptrSTFh"]) << 32)
-    size, place = len(words), 0
-    while place < min(end, size):
-        last = place + 2 + int(words[place])
-        if not place < last < size or words[last] != words[place]:
+    header, integers = full._header, np.fromfile(file, dtype="<i4")
+    end_of_file = int(header["ptrENDl"]) + (int(header["ptrENDh"]) << 32)
+    start_of_matrix = int(header["ptrSTFl"]) + (int(header["ptrSTFh"]) << 32)
+    size, place = len(integers), 0
+    while place < min(end_of_file, size):
+        last = place + 2 + int(integers[place])
+        if not place < last < size or integers[last] != integers[place]:
             raise ValueError(f"the record at byte {4 * place} is damaged")
         place = last + 1
-    if place < end or not 0 < start < end:
-        raise ValueError(f"it has {4 * size} of at least {4 * end} bytes")
+    if place < end_of_file or not 0 < start_of_matrix < end_of_file:
+        raise ValueError(f"it has {4 * size} of at least {4 * end_of_file} bytes")
 
 
 def _positions(nodes: Any, labels: ArrayLike | None) -> tuple[NDArray[np.int64], Array]:
-    """Return numbers and positions of nodes."""
+    """Return numbers and positions (nodes, 3) of nodes from an array or a file."""
     if not isinstance(nodes, (str, Path)):
         points = array("nodes", nodes, (None, 3))
         numbers = whole_numbers(

@@ -23,10 +23,11 @@ from dolfinx_mbd.checks import array, number, reject
 from dolfinx_mbd.errors import FileError, InputError
 from dolfinx_mbd.html import short_repr
 
-SYMMETRY_TOLERANCE = (
-    1e-8  # largest permitted entry of |A - Aᵀ| relative to the largest entry of |A|
-)
-RIGID_TOLERANCE = 1e-6  # K resists rigid motions R if ‖K R‖/‖K‖‖R‖ is larger
+SYMMETRY_TOLERANCE = 1e-8
+"""Largest permitted entry of |A - Aᵀ| relative to the largest entry of |A|."""
+
+RIGID_TOLERANCE = 1e-6
+"""Ratio ‖K R‖/‖K‖‖R‖ above which K resists the rigid motions R."""
 
 
 class MatrixError(InputError):

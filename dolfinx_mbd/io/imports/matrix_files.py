@@ -25,7 +25,10 @@ from dolfinx_mbd.io.imports.full_matrices import (
 )
 
 _OPEN: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
-_FREE_BYTES, _RATIO = 2**27, 100  # size of contents that are always read; largest ratio beyond it
+"""Functions that open compressed files, by suffix."""
+
+_FREE_BYTES = 2**27  # size of contents that are always read
+_MAX_RATIO = 100  # largest permitted ratio of larger contents to the size of their file
 
 
 def read_matrices(
@@ -77,6 +80,7 @@ def read_matrices(
 
 
 def _read_matrix(argument: str, file: str | Path) -> scipy.sparse.csr_array:
+    """Return the matrix of a file in one of the known formats."""
     path = existing_file(argument, file)
     kind = _kind(path)
     with in_file(path, "a matrix"):
@@ -174,9 +178,9 @@ def read_matrix_market(path: Path) -> scipy.sparse.csr_array:
 
 def _check_size(path: Path, size: int) -> None:
     """Raise an error if a compressed file expands to many more bytes than usual matrices."""
-    if size > max(_FREE_BYTES, _RATIO * path.stat().st_size):
+    if size > max(_FREE_BYTES, _MAX_RATIO * path.stat().st_size):
         raise ValueError(
-            f"its contents are more than {_RATIO} times as large as the file; if you trust it, "
+            f"its contents are more than {_MAX_RATIO} times as large as the file; if you trust it, "
             "decompress it first"
         )
 
@@ -191,6 +195,7 @@ def _sizes(file: IO[str], count: int) -> list[int]:
 
 
 def _table(file: IO[str], rows: int, columns: int) -> Any:
+    """Return the numbers in the remaining lines, shape (rows, columns)."""
     table = np.loadtxt(file, ndmin=2, comments="%") if rows else np.zeros((0, columns))
     if table.shape != (rows, columns):
         raise ValueError(f"expected {rows} lines of {columns} numbers, got a table {table.shape}")

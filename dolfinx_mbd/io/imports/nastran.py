@@ -25,6 +25,8 @@ from dolfinx_mbd.io.imports.nastran_points import (
 from dolfinx_mbd.io.imports.reduced_matrices import ReducedMatrices
 from dolfinx_mbd.optional import optional_module
 
+SYMMETRIC = 6  # form of a matrix
+
 
 def read_op4(
     path: str | Path,
@@ -78,7 +80,7 @@ def read_op4(
     K, M = matrices[chosen[0]], matrices[chosen[1]]
     C = None if chosen[2] is None else matrices[chosen[2]]
     if damping is None and C is not None and C.shape != K.shape:
-        C = None  # (Nastran writes a matrix without coordinates with one row)
+        C = None  # Nastran writes a matrix of zeros with one row
     if bulk is not None:
         return _with_bulk_data(path, existing_file("bulk", bulk), [K, M, C], names)
     if nodes is not None:
@@ -173,9 +175,11 @@ def _check_op4_text(path: Path) -> None:
         words = line.split()
         fields = [line[k : k + 8].strip().lstrip("+-") for k in range(0, 32, 8)]
         if all(map(str.isdecimal, fields)):  # columns, rows, form, type, name of a matrix
-            complete, last, sparse = missing == last == 0, int(line[:8]) + 1, False
-        elif len(words) == 3 and all(map(str.isdecimal, words)):
-            complete, missing = missing == 0, int(words[2])
+            complete = missing == last == 0
+            last, sparse = int(line[:8]) + 1, False
+        elif len(words) == 3 and all(map(str.isdecimal, words)):  # column, first row, count
+            complete = missing == 0
+            missing = int(words[2])
             sparse = sparse or words[1] == "0"
             last = 0 if int(words[0]) == last else last
         else:
@@ -190,6 +194,7 @@ def _check_op4_text(path: Path) -> None:
 
 
 def _dense_array(A: Any) -> Array:
+    """Return a dense array of a dense or sparse matrix."""
     return np.asarray(A.toarray() if hasattr(A, "toarray") else A, dtype=float)
 
 
@@ -202,6 +207,6 @@ def _dmig(path: Path, model: Any, name: str) -> Entries:
     for row, column, value in zip(card.GCi, card.GCj, card.Real, strict=True):
         i, j = (int(row[0]), int(row[1])), (int(column[0]), int(column[1]))
         entries[i, j] = float(value)
-        if card.matrix_form == 6:
+        if card.matrix_form == SYMMETRIC:
             entries[j, i] = float(value)
     return entries

@@ -137,7 +137,15 @@ def _text(data: bytes) -> str:
 
 
 class Op2File:
-    """The bytes of an OUTPUT2 file, and the type of their words."""
+    """The bytes of an OUTPUT2 file, and the type of their words.
+
+    Args:
+        data: The bytes.
+
+    Attributes:
+        at: Number of bytes that are already read.
+        size: Number of bytes of a word: 4 or 8.
+    """
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
@@ -167,6 +175,7 @@ class Op2File:
         return int(key)
 
     def _words(self, key: int) -> bytes:
+        """Return the next record, which has `key` words."""
         data = self._record()
         if len(data) != key * self.size:
             raise ValueError(f"a record has {len(data)} bytes in place of {key} words")
@@ -222,15 +231,15 @@ class Op2File:
         if form not in (SQUARE, SYMMETRIC) or kind < 1:
             raise MatrixError(f"matrix {name!r} is not square (form {form}, type {kind})")
         real = self.double if kind == REAL_DOUBLE else self.real
-        width = max(1, real.itemsize // self.size)
+        width = max(1, real.itemsize // self.size)  # words of a number
         ends = np.flatnonzero((words[:-1] == -1) & (words[1:] == -1))
         values: Entries = {}
         at = FIRST_COLUMN
         while words[at] != -1:
             column, at = (int(words[at]), int(words[at + 1])), at + 2
-            end = int(
-                next(e for e in ends[np.searchsorted(ends, at) :] if not (e - at) % (2 + width))
-            )
+            # Two words of -1 end a column, but may also be a part of a number
+            candidates = ends[np.searchsorted(ends, at) :]
+            end = int(next(e for e in candidates if (e - at) % (2 + width) == 0))
             rows = words[at:end].reshape(-1, 2 + width)
             numbers = np.ascontiguousarray(rows[:, 2:]).view(real)[:, 0]
             for i, j, value in zip(*rows[:, :2].T.tolist(), numbers.tolist(), strict=True):
@@ -258,7 +267,11 @@ class Op2File:
     def _cards(
         self, words: NDArray, before: int, reals: int, after: int
     ) -> Iterator[tuple[list[int], list[float], list[int]]]:
-        """Yield the integers, reals and integers of each entry, with reals of one or two words."""
+        """Yield the integers, reals and integers of each entry, with reals of one or two words.
+
+        `before`, `reals` and `after` are their numbers. Of the two sizes of reals, the one that
+        gives plausible integers and finite reals is used.
+        """
         for real in dict.fromkeys((self.real, self.double)):
             middle = before + reals * (real.itemsize // self.size)
             if len(words) % (middle + after):

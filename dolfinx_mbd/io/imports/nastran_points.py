@@ -28,6 +28,7 @@ DAMPING = ("BAAX", "BAA", "BXX", "MATB")
 """Names of the matrices of a superelement in DMIG entries, OUTPUT4 and OUTPUT2 files."""
 
 _SUPER = re.compile(r"^[ \t]*BEGIN[ \t]+SUPER[ \t=]*(\d+)[^\n]*$", re.MULTILINE | re.IGNORECASE)
+"""Line before the bulk data of a superelement, with its number."""
 
 
 def matrix_names(
@@ -94,7 +95,7 @@ def retained(model: Any) -> list[Coordinate]:
         same = isinstance(card.components, (str, int))
         for k, point in enumerate(card.ids):
             components = card.components if same else card.components[k]
-            if point in model.spoints:  # (its component is 0, 1 or blank)
+            if point in model.spoints:  # its component in the set is 0, 1 or blank
                 components = 0
             coordinates |= {(int(point), int(c)) for c in str(components)}
     if not coordinates:
@@ -114,6 +115,7 @@ def matrices_of_entries(
 
 
 def _matrix(entries: Entries, order: Sequence[Coordinate]) -> Any:
+    """Return a sparse matrix with rows and columns in the given order of coordinates."""
     index = {key: k for k, key in enumerate(order)}
     missing = {key for pair in entries for key in pair} - set(index)
     if missing:

@@ -83,7 +83,7 @@ class NodalModes:
             or not np.isfinite(values).all()
         ):
             reject("shapes", self.shapes, f"an array of finite numbers with the shape {shape}")
-        values = values + 0.0
+        values = values + 0.0  # a copy, of real or complex numbers
         values.setflags(write=False)
         assign(self, labels=labels, positions=points, shapes=values)
         damping = np.zeros(count) if self.damping_ratios is None else self.damping_ratios
@@ -230,7 +230,8 @@ class NodalModes:
                 f"{part:.0%} of its size and is left out: the mode is no standing wave. Leave it "
                 "out with modes=..., or compare the complex shapes with mac"
             )
-            warn(AccuracyWarning(text, quantity="imaginary part", value=part, limit=0.1))
+            limit = LARGEST_IMAGINARY_PART
+            warn(AccuracyWarning(text, quantity="imaginary part", value=part, limit=limit))
         return np.asarray(rotated.real if np.iscomplexobj(shape) else shape)
 
     def write(self, path: str | Path) -> Path:

@@ -42,6 +42,9 @@ from dolfinx_mbd.io.imports.full_matrices import (
 DEPENDENT_TOLERANCE = 1e-10
 """Columns are dependent if an eigenvalue of the mass matrix (unit diagonal) is smaller."""
 
+ROUND_OFF = 1e-12
+"""Eigenvalues count as zero if their ratio to the largest one is smaller."""
+
 RIGID_TOLERANCE = 1e-5
 """Largest permitted relative size of K R and of the error of RᵀMR, for rigid motions R.
 
@@ -149,6 +152,7 @@ def body_from_reduced(element: ReducedMatrices, *, name: str = "body") -> Reduce
     first, second = np.zeros((n + 1, 3)), np.zeros((n + 1, n + 1, 3, 3))
     first[0] = total * centre
     second[0, 0] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    # Of these moments only the trace δ_kl, the modal mass, is known
     second[1:, 1:] = np.eye(n)[:, :, None, None] * np.eye(3) / 3
     limit = modes.frequencies[0] if n else np.inf
     text = (
@@ -208,8 +212,8 @@ def _rigid_body(M: Array, R: Array) -> tuple[float, NDArray, NDArray]:
     """Return mass, centre of mass and inertia tensor about the origin."""
     diagonal = np.diag(M)
     scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    definite = (diagonal > 0).all() and np.linalg.eigvalsh(M * np.outer(scale, scale))[0] > -1e-12
-    if not definite:
+    least_eigenvalue = np.linalg.eigvalsh(M * np.outer(scale, scale))[0]
+    if not (diagonal > 0).all() or not least_eigenvalue > -ROUND_OFF:
         reject("mass", M, "a positive definite matrix of the free body", MatrixError)
     G = R.T @ M @ R
     total = float(np.trace(G[:3, :3]) / 3)
@@ -291,12 +295,13 @@ def mean_axis_modes(K: Array, M: Array, R: Array, motion: Array) -> MeanAxisMode
     Ks, Ms = K * np.outer(scale, scale), M * np.outer(scale, scale)
     sizes, V = np.linalg.eigh((Ms + Ms.T) / 2)
     V = V[:, sizes > DEPENDENT_TOLERANCE]
+    # Z is a basis of the coordinates that are orthogonal to R with respect to M
     B = V.T @ Ms @ (R / scale[:, None])
-    q, _ = np.linalg.qr(B / np.linalg.norm(B, axis=0), mode="complete")
-    Z = V @ q[:, R.shape[1] :]
-    A, C = Z.T @ Ks @ Z, Z.T @ Ms @ Z
-    squares, Y = scipy.linalg.eigh((A + A.T) / 2, (C + C.T) / 2)
-    count = int(np.sum(squares < 1e-12 * squares.max(initial=0.0)))
+    Q, _ = np.linalg.qr(B / np.linalg.norm(B, axis=0), mode="complete")
+    Z = V @ Q[:, R.shape[1] :]
+    Kz, Mz = Z.T @ Ks @ Z, Z.T @ Ms @ Z
+    squares, Y = scipy.linalg.eigh((Kz + Kz.T) / 2, (Mz + Mz.T) / 2)
+    count = int(np.sum(squares < ROUND_OFF * squares.max(initial=0.0)))
     if count:
         raise MatrixError(
             f"{count} modes without stiffness remain after the rigid motions: the body consists "

@@ -140,7 +140,8 @@ def reduce_matrices(
     num_modes = integer("num_modes", num_modes, low=0)
     checked_name("name", name)
     ends = _interface_dofs(matrices, interfaces)
-    held = np.concatenate([i.dofs for i in ends if i.kind == "rigid"] or [np.zeros(0, int)])
+    rigid = [i.dofs for i in ends if i.kind == "rigid"]
+    held = np.concatenate([np.zeros(0, int), *rigid])
     averaged = sum(i.kind == "averaged" for i in ends)
     free = 3 * len(matrices.nodes) - len(held) - 6 * averaged
     if num_modes >= free - 1:
@@ -236,6 +237,7 @@ class _FixedInterfaces:
         settings: dict[str, Any] = {}
         if self.averaged:
             self.scale = float(np.abs(K.diagonal()).mean())
+            # Scaled, because entries of K and C differ by many orders of magnitude
             border = self.scale * scipy.sparse.csr_array(C)[:, self.free]
             K = scipy.sparse.bmat([[K, border.T], [border, None]])
         else:
@@ -273,17 +275,17 @@ class _FixedInterfaces:
         result = np.zeros((3 * len(self.matrices.nodes), count))
         if not count:
             return result
-        n, extra = len(self.free), self.K.shape[0] - len(self.free)
+        n, num_constraints = len(self.free), self.K.shape[0] - len(self.free)
 
         def inverse(b: Array) -> Array:
-            return self.factors.solve(np.concatenate([b.ravel(), np.zeros(extra)]))[:n]
+            return self.factors.solve(np.concatenate([b.ravel(), np.zeros(num_constraints)]))[:n]
 
         operator = scipy.sparse.linalg.LinearOperator((n, n), matvec=inverse, dtype=float)
         start = np.random.default_rng(0).standard_normal(n)
         try:
             _, vectors = scipy.sparse.linalg.eigsh(
                 self.K[:n, :n], count, self.M, sigma=0.0, OPinv=operator, v0=start,
-                ncv=min(n - extra, max(2 * count + 1, 20)),
+                ncv=min(n - num_constraints, max(2 * count + 1, 20)),
             )  # fmt: skip
         except scipy.sparse.linalg.ArpackError as error:
             raise SolverError(f"the fixed-interface modes did not converge ({error})") from error
@@ -323,6 +325,7 @@ def _body(
     modes = Psi @ mean_axis.coefficients
     count, n = len(matrices.nodes), modes.shape[1]
     components = modes.reshape(count, 3, n).transpose(0, 2, 1).reshape(count, 3 * n)
+    # Mass, first and second moments are the products of these fields: 1, x and the modes
     fields = np.hstack([np.ones((len(components), 1)), matrices.nodes, components])
     G = fields.T @ (matrices.scalar_mass @ fields)
     G = (G + G.T) / 2

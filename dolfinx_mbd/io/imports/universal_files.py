@@ -22,11 +22,15 @@ from dolfinx_mbd.io.imports.full_matrices import MatrixError, MatrixFileError, i
 from dolfinx_mbd.io.imports.matrix_files import existing_file
 from dolfinx_mbd.optional import optional_module
 
-NODES, MODES, SYSTEMS, UNITS = (15, 2411), 55, (18, 2420), 164
+NODES, MODES, SYSTEMS, UNITS = (15, 2411), 55, (18, 2420), 164  # numbers of datasets
 NORMAL, COMPLEX = 2, (3, 7)  # analysis types of dataset 55
-MOTIONS = (0, 1, 8, 11, 12)  # its types of data: unknown, general, displacement and its derivatives
-VECTORS = (0, 2, 3)  # its kinds of values: unknown, three or six components of a motion
-GLOBAL = (0, 1)  # numbers of the global system
+MOTIONS = (0, 1, 8, 11, 12)
+"""Types of data in dataset 55: unknown, general, displacement and its derivatives."""
+
+VECTORS = (0, 2, 3)
+"""Kinds of values in dataset 55: unknown, three or six components of a motion."""
+
+GLOBAL = (0, 1)  # numbers of the global coordinate system
 
 
 @dataclass(frozen=True)
@@ -110,16 +114,14 @@ def read_nodes(
                     "axes='global' or axes='node'"
                 )
                 raise MatrixFileError(text, path=path)
-            R = (
-                _system(path, systems, int(moved), "displacements")[0]
-                if axes == "node"
-                else np.eye(3)
-            )
+            node_axes = np.eye(3)
+            if axes == "node":
+                node_axes, _ = _system(path, systems, int(moved), "displacements")
             known = nodes.get(int(label))
             if known is not None and not np.allclose(known.position, position * factor, 1e-5, 1e-9):
                 text = f"{path}: node {int(label)} occurs twice, with different positions"
                 raise MatrixFileError(text, path=path)
-            nodes.setdefault(int(label), NodeData(position * factor, R))
+            nodes.setdefault(int(label), NodeData(position * factor, node_axes))
     if not nodes:
         text = f"{path}: no nodes (dataset 15 or 2411)"
         raise MatrixFileError(text, path=path)
@@ -159,6 +161,7 @@ def read_modes(path: Path, datasets: list[dict[str, Any]]) -> list[ModeData]:
 
 
 def _mode(path: Path, dataset: dict[str, Any]) -> ModeData:
+    """Return the eigenvalue and the shape of a mode in dataset 55."""
     labels = [int(k) for k in dataset["node_nums"]]
     columns = [np.asarray(dataset[key]) for key in ("r1", "r2", "r3")]
     number = dataset["mode_n"]
@@ -199,6 +202,7 @@ def _unit(path: Path, datasets: list[dict[str, Any]], unit: float | str | None) 
 
 
 Systems = dict[int, tuple[Array, Array]]
+"""Axes and origins of coordinate systems by their numbers."""
 
 
 def _systems(path: Path, datasets: list[dict[str, Any]]) -> Systems:
@@ -226,6 +230,7 @@ def _systems(path: Path, datasets: list[dict[str, Any]]) -> Systems:
 
 
 def _checked_axes(path: Path, label: float, axes: Array) -> Array:
+    """Return orthonormal right-handed axes; otherwise raise an error."""
     if not np.allclose(axes @ axes.T, np.eye(3), atol=1e-4) or np.linalg.det(axes) < 0:
         text = f"{path}: the axes of coordinate system {int(label)} are not orthonormal"
         raise MatrixFileError(text, path=path)

@@ -16,7 +16,7 @@ SECTIONS = {
     "tube": Declared("tube", ("ArrayLike",), None, "Outer radius and wall thickness.", "m"),
     "rectangle": Declared("rectangle", ("ArrayLike",), None, "Width along y, height along z.", "m"),
 }
-"""Cross-sections, of which a beam has one."""
+"""Fields of the cross-sections; a beam has exactly one of them."""
 
 BEAM = {
     field.name: field
@@ -66,7 +66,7 @@ def checked_places(
         EntryError: A name or a distance is invalid.
     """
     ends = {"start": 0.0, "end": beam["length"]}
-    if isinstance(entries, list) and all(name in ends for name in entries):
+    if isinstance(entries, list) and all(name in [*ends] for name in entries):
         return {name: ends[name] for name in entries}
     if not isinstance(entries, dict):
         raise EntryError(place, "expected start, end, or distances along the beam by name")

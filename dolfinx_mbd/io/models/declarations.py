@@ -1,4 +1,4 @@
-"""Fields of the parts of a model, from the signatures and docstrings of what creates them.
+"""Fields of the parts of a model, from the signatures and docstrings of classes and functions.
 
 A part of a mechanism is declared once, by its class or function: the signature has the names, types
 and defaults of its fields, the docstring their meaning and units. Model files, their schema and
@@ -24,8 +24,11 @@ REQUIRED = inspect.Parameter.empty
 _UNIT = re.compile(
     r"(?:, |\(|\bor |\band |\bin )([A-Za-zµ°%²³⁴⁻¹·/ ]{1,16}?)(?=[.,;)]|:| or | and |$)"
 )
+"""A possible unit in a docstring: up to 16 characters after `, `, `(`, `or `, `and ` or `in `, and
+before a punctuation mark, `or`, `and` or the end."""
+
 _WORDS = ("in", "t")
-"""Units that are ordinary words or names in docstrings."""
+"""Words of docstrings that could be mistaken for the units inch and tonne."""
 
 
 class Declared(NamedTuple):
@@ -63,7 +66,7 @@ def declared_fields(maker: Callable[..., Any]) -> dict[str, Declared]:
         ):
             continue
         default = parameter.default
-        if type(default).__name__ == "_HAS_DEFAULT_FACTORY_CLASS":
+        if type(default).__name__ == "_HAS_DEFAULT_FACTORY_CLASS":  # of a dataclass
             default = {}
         text = texts.get(name, "")
         result[name] = Declared(
@@ -75,7 +78,9 @@ def declared_fields(maker: Callable[..., Any]) -> dict[str, Declared]:
 def _entries(maker: Callable[..., Any]) -> dict[str, str]:
     """Return the texts of the entries `Attributes:` or `Args:` of a docstring by name.
 
-    A function that refers to a class for its arguments has the entries of this class.
+    A function that refers to a class for its arguments has the entries of this class, and a class
+    has those of its base classes. An entry without a unit that refers to another class or function
+    is replaced by the entry there.
     """
     text = inspect.getdoc(maker) or ""
     result: dict[str, str] = {}
@@ -102,6 +107,7 @@ def _entries(maker: Callable[..., Any]) -> dict[str, str]:
 
 
 def _units(text: str) -> str:
+    """Return the known units in a text, separated by `|`."""
     units = (match[1].strip() for match in _UNIT.finditer(re.sub(r"shape \(.*?\)", "", text)))
     return "|".join(dict.fromkeys(u for u in units if u not in _WORDS and parse_unit(u)))
 
@@ -123,7 +129,7 @@ def type_names(maker: Callable[..., Any], annotation: str) -> tuple[str, ...]:
 
 
 def members(annotation: str, sign: str = "|") -> list[str]:
-    """Return the parts of an annotation between signs that are not in brackets."""
+    """Return the parts of an annotation between the signs that are not inside brackets."""
     parts: list[str] = []
     depth, start = 0, 0
     for k, letter in enumerate(annotation + sign):

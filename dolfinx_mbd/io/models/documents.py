@@ -26,8 +26,8 @@ SUFFIXES = (".yaml", ".yml", ".toml", ".json")
 Place = tuple[Any, ...]
 """Keys and indices that lead to an entry of a document."""
 
-_DEPTH = 40  # largest depth of nested entries and of included files
-_MOST = 1_000_000  # largest number of entries; aliases of YAML can multiply without limit
+_MAX_DEPTH = 40  # of nested entries and of included files
+_MAX_ENTRIES = 1_000_000  # because a few aliases of YAML can denote any number of entries
 
 
 def unknown(what: str, name: Any, known: Iterable[Any]) -> str:
@@ -81,22 +81,17 @@ class Document:
             if place[:length] in self.lines:
                 line = self.lines[place[:length]]
                 break
-        path = self.folder_of(place, whole=True)
+        path = self.file_of(place)
         where = f"{path}" if line is None else f"{path}, line {line}"
         name = ".".join(map(str, place))
         return f"{where}: {name}: {text}" if name else f"{where}: {text}"
 
-    def folder_of(self, place: Place, *, whole: bool = False) -> Path:
-        """Return the folder, or with `whole` the path, of the file that contains an entry."""
-        path = next(
-            (
-                self.sources[place[:n]]
-                for n in range(len(place), 0, -1)
-                if place[:n] in self.sources
-            ),
-            self.path,
-        )
-        return path if whole else path.parent
+    def file_of(self, place: Place) -> Path:
+        """Return the path of the file that contains an entry."""
+        for length in range(len(place), 0, -1):
+            if place[:length] in self.sources:
+                return self.sources[place[:length]]
+        return self.path
 
 
 def read_document(path: str | os.PathLike[str]) -> Document:
@@ -116,6 +111,7 @@ def read_document(path: str | os.PathLike[str]) -> Document:
 
 
 def _read(path: Path, parents: tuple[Path, ...]) -> Document:
+    """Read a file and the files that it includes; `parents` include this file."""
     if path.suffix.lower() not in SUFFIXES:
         raise FileError(f"'{path}': a model file ends in {', '.join(SUFFIXES)}", path=path)
     try:
@@ -129,9 +125,9 @@ def _read(path: Path, parents: tuple[Path, ...]) -> Document:
     if not isinstance(data, dict):
         raise ModelFileError(path, [f"{path}: a model file consists of sections such as 'bodies:'"])
     document = Document(path, data, lines)
-    for name in _included(document):
+    for name in _pop_included(document):
         other, chain = path.parent / name, (*parents, path.resolve())
-        if other.resolve() in chain or len(chain) > _DEPTH:
+        if other.resolve() in chain or len(chain) > _MAX_DEPTH:
             names = " -> ".join(p.name for p in (*chain, other))
             text = f"{name!r} includes itself, {names}; remove one of these entries"
             raise ModelFileError(path, [document.message(("include",), text)])
@@ -142,7 +138,8 @@ def _read(path: Path, parents: tuple[Path, ...]) -> Document:
     return document
 
 
-def _included(document: Document) -> Iterator[str]:
+def _pop_included(document: Document) -> Iterator[str]:
+    """Remove the entry `include` and yield the names of the files in it."""
     names = document.data.pop("include", [])
     for name in [names] if isinstance(names, str) else names or []:
         if not isinstance(name, str):
@@ -155,7 +152,8 @@ def _merge(document: Document, other: Document) -> None:
     """Add the entries of an included document."""
     for section, entries in other.data.items():
         present = document.data.setdefault(section, {} if isinstance(entries, dict) else entries)
-        if present is entries or (section == "model" and present == entries):
+        is_new_value = present is entries  # a section such as `title`, without entries by name
+        if is_new_value or (section == "model" and present == entries):
             document.sources[section,] = other.path
         elif isinstance(present, dict) and isinstance(entries, dict):
             repeated = sorted(map(str, present.keys() & entries.keys()))
@@ -172,15 +170,17 @@ def _merge(document: Document, other: Document) -> None:
 
 
 def _toml(path: Path, text: str) -> tuple[Any, dict[Place, int]]:
+    """Return the contents of a TOML file and the lines of its entries."""
     try:
         return tomllib.loads(text), _toml_lines(text)
     except tomllib.TOMLDecodeError as error:
         raise ModelFileError(path, [f"{path}: {error}"]) from None
 
 
-_NAME = r"""[\w-]+|"[^"]*"|'[^']*'"""
-_NAMES = rf"\s*(?:{_NAME})(?:\s*\.\s*(?:{_NAME}))*\s*"
-_TOML_LINE = re.compile(rf"\[({_NAMES})\]|({_NAMES})=")
+_TOML_KEY = r"""[\w-]+|"[^"]*"|'[^']*'"""
+_DOTTED_KEYS = rf"\s*(?:{_TOML_KEY})(?:\s*\.\s*(?:{_TOML_KEY}))*\s*"
+_TOML_LINE = re.compile(rf"\[({_DOTTED_KEYS})\]|({_DOTTED_KEYS})=")
+"""The start of a table, or of an entry."""
 
 
 def _toml_lines(text: str) -> dict[Place, int]:
@@ -189,7 +189,7 @@ def _toml_lines(text: str) -> dict[Place, int]:
     table: Place = ()
     for number, line in enumerate(text.splitlines(), 1):
         if match := _TOML_LINE.match(line.strip()):
-            parts = (n.strip("\"'") for n in re.findall(_NAME, match[1] or match[2]))
+            parts = (n.strip("\"'") for n in re.findall(_TOML_KEY, match[1] or match[2]))
             place = (*parts,) if match[1] else (*table, *parts)
             table = place if match[1] else table
             lines.setdefault(place, number)
@@ -197,6 +197,8 @@ def _toml_lines(text: str) -> dict[Place, int]:
 
 
 def _json(path: Path, text: str) -> tuple[Any, dict[Place, int]]:
+    """Return the contents of a JSON file and, if it is also YAML, the lines of its entries."""
+
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         repeated = sorted({name for name in names if names.count(name) > 1})
@@ -218,6 +220,7 @@ def _json(path: Path, text: str) -> tuple[Any, dict[Place, int]]:
 
 
 def _yaml(path: Path, text: str) -> tuple[Any, dict[Place, int]]:
+    """Return the contents of a YAML file and the lines of its entries."""
     import yaml
 
     lines: dict[Place, int] = {}
@@ -246,7 +249,7 @@ def _plain(path: Path, loader: Any, node: Any, place: Place, lines: dict[Place, 
 
     line = node.start_mark.line + 1
     lines[place] = line
-    if len(place) > _DEPTH or len(lines) > _MOST:
+    if len(place) > _MAX_DEPTH or len(lines) > _MAX_ENTRIES:
         raise ModelFileError(path, [f"{path}, line {line}: too many or too deep entries"])
     if isinstance(node, yaml.SequenceNode):
         return [_plain(path, loader, n, (*place, k), lines) for k, n in enumerate(node.value)]

@@ -113,12 +113,12 @@ def reduced_body(reader: Reader, entry: Any, place: Place) -> ReducedBody:
     """
     try:
         if isinstance(entry, str):
-            return _loaded(reader, reader.path(entry, place))
+            return _load_once(reader, reader.path(entry, place))
         if isinstance(entry, dict) and entry.get("type") == "rigid_rod":
             fields = {key: value for key, value in entry.items() if key != "type"}
-            return reader.made(mechanisms.rigid_rod, "rigid_rod", fields, place)  # type: ignore[no-any-return]
+            return reader.build(mechanisms.rigid_rod, "rigid_rod", fields, place)  # type: ignore[no-any-return]
         if isinstance(entry, dict):
-            return _reduced(reader, _checked(reader, entry, place), place)
+            return _reduced_or_cached(reader, _checked_fields(reader, entry, place), place)
     except (Error, OSError) as error:
         raise EntryError(place, str(error)) from None
     raise EntryError(
@@ -126,7 +126,7 @@ def reduced_body(reader: Reader, entry: Any, place: Place) -> ReducedBody:
     )
 
 
-def _checked(reader: Reader, entry: dict[str, Any], place: Place) -> dict[str, Any]:
+def _checked_fields(reader: Reader, entry: dict[str, Any], place: Place) -> dict[str, Any]:
     """Return the fields of a reduction, with the sources of the mesh."""
     result = sources(reader, entry, place, FIELDS, ("mesh", "step", "rod", "beam"))
     if "material" in entry:
@@ -208,7 +208,7 @@ def material(reader: Reader, entry: Any, place: Place) -> Any:
     kind = entry.get("type", "isotropic")
     if kind not in makers:
         raise EntryError((*place, "type"), unknown("type", kind, makers))
-    return reader.made(makers[kind], kind, fields, place)
+    return reader.build(makers[kind], kind, fields, place)
 
 
 def materials(reader: Reader, entry: Any, place: Place) -> Any:
@@ -259,11 +259,12 @@ def picked_interfaces(reader: Reader, entries: Any, place: Place) -> dict[str, t
         if "pick" in entry and "facets" in entry:
             raise EntryError((*at, "pick"), "expected either facets or pick")
         pick = _pick(reader, entry["pick"], (*at, "pick")) if "pick" in entry else None
-        result[str(name)] = reader.made(mbd.InterfaceSpec, "", fields, at), pick
+        result[str(name)] = reader.build(mbd.InterfaceSpec, "", fields, at), pick
     return result
 
 
 def _pick(reader: Reader, entry: Any, place: Place) -> dict[str, Any]:
+    """Return the checked arguments of `pick`."""
     if not isinstance(entry, dict) or not entry:
         raise EntryError(place, f"expected one or more of {', '.join(PICK)}")
     for key in entry:
@@ -272,16 +273,19 @@ def _pick(reader: Reader, entry: Any, place: Place) -> dict[str, Any]:
     return {k: reader.value(PICK[k], "", value, (*place, k)) for k, value in entry.items()}
 
 
-def _reduced(reader: Reader, fields: dict[str, Any], place: Place) -> ReducedBody:
+def _reduced_or_cached(reader: Reader, fields: dict[str, Any], place: Place) -> ReducedBody:
+    """Return the body of a mesh from the cache, or reduce it and save it there (collective)."""
     from mpi4py import MPI
 
     from dolfinx_mbd.parallel import on_rank_zero
 
     comm = MPI.COMM_WORLD
-    values = dict(fields)
-    if isinstance(values.get("material"), dict):  # names and tags cannot be sorted together
-        values["material"] = sorted(([str(k), m] for k, m in values["material"].items()), key=str)
-    digest = hashlib.sha256(json.dumps(values, sort_keys=True, default=_plain).encode())
+    key_fields = dict(fields)
+    if isinstance(key_fields.get("material"), dict):  # names and tags cannot be sorted together
+        key_fields["material"] = sorted(
+            ([str(k), m] for k, m in key_fields["material"].items()), key=str
+        )
+    digest = hashlib.sha256(json.dumps(key_fields, sort_keys=True, default=_plain).encode())
     digest.update(dolfinx_mbd.__version__.encode())
     for key in ("mesh", "step"):
         if key in fields:
@@ -290,14 +294,14 @@ def _reduced(reader: Reader, fields: dict[str, Any], place: Place) -> ReducedBod
                 raise EntryError((*place, key), f"'{file}' does not exist")
             digest.update(on_rank_zero(comm, partial(_contents, file)))
     path = cache_folder() / f"{digest.hexdigest()[:32]}.npz"
-    stored = on_rank_zero(comm, partial(_stored_warnings, path))
-    if stored is not None and on_rank_zero(comm, path.exists):
+    stored_warnings = on_rank_zero(comm, partial(_stored_warnings, path))
+    if stored_warnings is not None and on_rank_zero(comm, path.exists):
         log.info("reduced body from %s", path)
-        for name, arguments in stored:
+        for name, arguments in stored_warnings:
             warn(getattr(errors, name)(**arguments))
-        return _loaded(reader, path)
+        return _load_once(reader, path)
     with errors.recorded_warnings() as record:
-        body = _reduction(reader, fields, place, comm)
+        body = _compute_reduction(reader, fields, place, comm)
     on_rank_zero(comm, partial(_store_warnings, path, record))
     body.save(path, comm=comm)
     return body
@@ -307,9 +311,10 @@ def _store_warnings(path: Path, record: list[errors.MbdWarning]) -> None:
     """Write the warnings of a reduction beside its body."""
     entries = []
     for warning in record:
+        # The class of a warning may be private; its nearest base class in `errors` can be loaded
         kind = next(k.__name__ for k in type(warning).__mro__ if k.__module__ == errors.__name__)
-        numbers = {"quantity": warning.quantity, "value": warning.value, "limit": warning.limit}
-        entries.append((kind, {"message": str(warning), **numbers}))
+        fields = {"quantity": warning.quantity, "value": warning.value, "limit": warning.limit}
+        entries.append((kind, {"message": str(warning), **fields}))
     data = json.dumps(entries, default=float).encode()
     write_atomically(path.with_suffix(".json"), lambda file: _write(file, data), "warnings")
 
@@ -334,7 +339,7 @@ def _contents(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _loaded(reader: Reader, path: Path) -> ReducedBody:
+def _load_once(reader: Reader, path: Path) -> ReducedBody:
     """Return the body of a file; several parts of a mechanism can share it."""
     if path not in reader.loaded:
         reader.loaded[path] = ReducedBody.load(path)
@@ -342,7 +347,10 @@ def _loaded(reader: Reader, path: Path) -> ReducedBody:
     return body
 
 
-def _reduction(reader: Reader, fields: dict[str, Any], place: Place, comm: Any) -> ReducedBody:
+def _compute_reduction(
+    reader: Reader, fields: dict[str, Any], place: Place, comm: Any
+) -> ReducedBody:
+    """Reduce the body of a beam or of a mesh (collective)."""
     import dolfinx_mbd as mbd
 
     if "beam" in fields:
@@ -409,6 +417,7 @@ def _facets(mesh: Any, pick: Mapping[str, Any], place: Place) -> Any:
     try:
         return mbd.fem.pick(mesh, **pick)
     except Error as error:
+        # The argument of the error may have a prefix, such as "pick: tolerance"
         field = str(getattr(error, "argument", "") or "").split(" ")[-1]
         at = (*place, "pick")
         raise EntryError((*at, field) if field in pick else at, str(error)) from None

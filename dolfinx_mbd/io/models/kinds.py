@@ -178,10 +178,14 @@ FUNCTIONS = Makers(
 
 
 class Formulas(NamedTuple):
-    """Names in the expression of a field that is a function, and the units of its value.
+    """Expressions that a field may contain instead of a function.
 
-    A field with three expressions has the names of the motion of a frame, and one without
-    components is an object. `default` is its kind in `FUNCTIONS` if the entry has no `type`.
+    Attributes:
+        variables: Names in the expression, besides parameters; by default those of the motion of
+            a frame, `FRAME_VARIABLES`.
+        units: Units of the value, separated by `|`.
+        components: Number of expressions; 0 if the field is an object.
+        default: Kind in `FUNCTIONS` of an entry without `type`.
     """
 
     variables: tuple[str, ...]
@@ -213,4 +217,4 @@ FORMULAS: dict[tuple[str, str], Formulas] = {
     ("inline_engine", "pressure"): Formulas(("angle",), "Pa"),
     ("gas_force", "pressure"): Formulas(("angle",), "Pa"),
 }
-"""Fields that are functions by kind and name."""
+"""Fields that are functions, by the kind of the part and the name of the field."""

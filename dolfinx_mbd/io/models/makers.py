@@ -23,6 +23,9 @@ class Makers(Mapping[str, Maker]):
     def __init__(self, entries: Mapping[str, Maker | str]) -> None:
         self._entries = dict(entries)
 
+    def __contains__(self, kind: object) -> bool:
+        return isinstance(kind, str) and kind in self._entries  # lists cannot be looked up
+
     def __getitem__(self, kind: str) -> Maker:
         entry = self._entries[kind]
         if isinstance(entry, str):
@@ -38,11 +41,11 @@ class Makers(Mapping[str, Maker]):
         return len(self._entries)
 
     def kind_of(self, value: Any) -> str | None:
-        """Return the kind whose maker is the class of a value, or returns it; None without one.
+        """Return the kind whose maker is, or returns, the class of a value; None without one.
 
         If several functions return the class, the kind is the attribute `kind` of the value.
         """
-        name = type(value).__name__
+        class_name = type(value).__name__
         label = str(getattr(value, "kind", "")).replace("-", "_").replace(" ", "_")
         result = None
         for kind, entry in self._entries.items():
@@ -52,6 +55,6 @@ class Makers(Mapping[str, Maker]):
             if maker is type(value):
                 return kind
             returned = getattr(maker, "__annotations__", {}).get("return")
-            if returned == name and label in (kind, ""):
+            if returned == class_name and label in (kind, ""):
                 result = kind
         return result

@@ -22,12 +22,12 @@ from dolfinx_mbd.io.models.flexible_parts import (
 )
 from dolfinx_mbd.io.models.values import EntryError, Reader
 
-__all__ = ["MODEL", "SPECIAL", "model_entry", "written_mesh"]
+__all__ = ["MODEL", "SPECIAL", "model_entry", "write_mesh_of"]
 
-_NAMES = ("mesh", "step", "rod", "size", "unit", "material", "degree")
+_FIELD_NAMES = ("mesh", "step", "rod", "size", "unit", "material", "degree")
 
 MODEL = {
-    **{name: FIELDS[name] for name in _NAMES},
+    **{name: FIELDS[name] for name in _FIELD_NAMES},
     "prestress": Declared("prestress", ("Temperature",), None, "Rise of the temperature.", "K"),
 }
 """Fields of the model of a mesh body."""
@@ -42,7 +42,8 @@ def _elastic_model(reader: Reader, entry: Any, place: Place) -> Any:
     if not isinstance(entry, dict):
         text = "expected a mesh and a material, such as {mesh: part.msh, material: steel}"
         raise EntryError(place, f"{text}; got {entry!r}")
-    key = "ElasticModel", str(reader.document.folder_of(place)), json.dumps(entry, default=str)
+    folder = reader.document.file_of(place).parent  # paths are relative to it
+    key = "ElasticModel", str(folder), json.dumps(entry, default=str)
     if key not in reader.loaded:
         fields = sources(reader, entry, place, MODEL, ("mesh", "step", "rod"))
         values = None
@@ -112,7 +113,7 @@ def model_entry(model: Any, plain: Callable[[Any, str], Any], place: str) -> dic
     return result
 
 
-def written_mesh(model: Any, path: Path) -> None:
+def write_mesh_of(model: Any, path: Path) -> None:
     """Write the mesh of a model with its groups to a mesh file (collective).
 
     Args:
@@ -134,4 +135,5 @@ def _write(file: Any, data: bytes) -> None:
 
 
 def _is_mesh(path: Path) -> bool:
+    """Return whether a file is a mesh of Gmsh."""
     return path.read_bytes()[:11] == b"$MeshFormat"

@@ -43,7 +43,7 @@ RESULTS = {
 _POSITIVE = {"dt", "t_end", "period", "tolerance"}
 """Arguments of the analyses that are positive if they are numbers."""
 
-_OTHERS = ("model", "title", "parameters", "gravity", "results", "sweep")
+_OTHER_SECTIONS = ("model", "title", "parameters", "gravity", "results", "sweep")
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ class _Builder:
         entries = {**(data.get("parameters") or {}), **self.overrides}
         units = {name: unit for name, entry in entries.items() if (unit := unit_of(entry))}
         self.reader = Reader(self.document, self.parameters, SPECIAL, units=units)
-        self._stop()
+        self._raise_errors()
         parts = {"bodies": self._entries("bodies", data)}
         if not self.errors:
             self.reader.bodies = {body.name: body for body in parts["bodies"]}
@@ -135,16 +135,17 @@ class _Builder:
         }
         results = self._try(self._results, data.get("results", ["csv"]), ("results",))
         sweep = self._try(self._sweep, data.get("sweep") or {}, ("sweep",))
-        self._stop()
+        self._raise_errors()
         if "mechanism" in data:
             system = self._try(self._mechanism, data["mechanism"], ("mechanism",))
         else:
             system = self._system(parts, gravity)
-        self._stop()
+        self._raise_errors()
         title = data.get("title", "")
         return Model(str(title), self.parameters, system, analyses, results, sweep)
 
-    def _stop(self) -> None:
+    def _raise_errors(self) -> None:
+        """Raise an error with all errors so far."""
         if self.errors:
             raise ModelFileError(self.document.path, self.errors)
 
@@ -160,7 +161,8 @@ class _Builder:
         return None
 
     def _check_sections(self, data: Mapping[Any, Any]) -> None:
-        known = (*_OTHERS, *SECTIONS, *ANALYSES, "include")
+        """Record errors of unknown, contradictory and missing sections."""
+        known = (*_OTHER_SECTIONS, *SECTIONS, *ANALYSES, "include")
         for key in data:
             if key not in known:
                 text = unknown("section", key, known)
@@ -192,17 +194,17 @@ class _Builder:
         values: dict[str, float] = {}
         while True:
             errors: dict[str, str] = {}
-            for name, entry in waiting.items():
+            for name, entry in waiting.items():  # entries may use parameters that follow them
                 try:
                     if not str(name).isidentifier():
                         raise InputError(f"{name!r} is not a name of letters, digits and _")
                     values[name] = number(entry, values)
                 except InputError as error:
                     errors[name] = str(error)
-            if len(errors) in (0, len(waiting)):
+            if len(errors) in (0, len(waiting)):  # all are known, or no further one is
                 break
             waiting = {name: waiting[name] for name in errors}
-        for name, text in errors.items():
+        for name, text in errors.items():  # without those that follow from another error
             if not any(f"unknown name {other!r}" in text for other in errors if other != name):
                 self.errors.append(self.document.message(("parameters", name), text))
         if errors and not self.errors:
@@ -240,19 +242,21 @@ class _Builder:
             missing = f"the field 'type' is missing; known are {', '.join(makers)}"
             raise EntryError((*place, "type"), unknown("type", kind, makers) if kind else missing)
         fields = {key: value for key, value in entry.items() if key != "type"}
-        return self.reader.made(makers[kind], kind, fields, place, name=name)
+        return self.reader.build(makers[kind], kind, fields, place, name=name)
 
     def _mechanism(self, entry: Any, place: Place) -> System:
+        """Return a predefined mechanism."""
         makers = SECTIONS["mechanism"]
         kind: Any = entry.get("type") if isinstance(entry, dict) else None
         if kind not in makers:
             text = f"expected the type of a mechanism: {', '.join(makers)}"
             raise EntryError((*place, "type"), text)
         fields = {key: value for key, value in entry.items() if key != "type"}
-        system: System = self.reader.made(makers[kind], kind, fields, place)
+        system: System = self.reader.build(makers[kind], kind, fields, place)
         return system
 
     def _system(self, parts: Mapping[str, list[Any]], gravity: Any) -> Any:
+        """Return the mechanism of the parts, or None after an error, which is recorded."""
         try:
             return System(
                 parts["bodies"],
@@ -281,6 +285,7 @@ class _Builder:
 
     # ---- other sections -------------------------------------------------------------------------
     def _gravity(self, value: Any, place: Place) -> Any:
+        """Return the acceleration of gravity, m/s²."""
         return self.reader.value(declared_fields(System)["gravity"], "", value, place)
 
     def _analysis(self, entry: Any, place: Place) -> dict[str, Any]:
@@ -291,7 +296,7 @@ class _Builder:
             return {key: value for key, value in values.items() if value is not None}
 
         ignored = {name: None for name in declared_fields(maker) if name in OPTIONS}
-        result: dict[str, Any] = self.reader.made(
+        result: dict[str, Any] = self.reader.build(
             _with_fields_of(maker, arguments), place[0], entry, place, **ignored
         )
         for name in _POSITIVE & result.keys():
@@ -301,12 +306,14 @@ class _Builder:
         return result
 
     def _results(self, value: Any, place: Place) -> tuple[str, ...]:
+        """Return the names of the files that a run writes."""
         names = [value] if isinstance(value, str) else value
-        if not isinstance(names, list) or not all(name in RESULTS for name in names):
+        if not isinstance(names, list) or not all(name in [*RESULTS] for name in names):
             raise EntryError(place, f"expected names among {', '.join(RESULTS)}; got {value!r}")
         return tuple(names)
 
     def _sweep(self, value: Any, place: Place) -> dict[str, list[float]]:
+        """Return the values of each parameter of a study, in SI units."""
         if not isinstance(value, dict):
             raise EntryError(place, "expected lists of values by the name of a parameter")
         result = {}
@@ -321,7 +328,7 @@ class _Builder:
 
 
 def _with_fields_of(maker: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function with the declared fields of another one."""
+    """Return `function`, which accepts any arguments, with the declared fields of `maker`."""
     import inspect
 
     function.__signature__ = inspect.signature(maker)  # type: ignore[attr-defined]

@@ -30,14 +30,18 @@ _FRAMES = {
         ]
     },
 }
-_FRAME = {
+_FRAME_REF = {
     "anyOf": [
         {"type": "string", "pattern": r"^[^.]+\.[^.]+$"},
         {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2},
     ]
 }
 _OMITTED = ("name", "constants")
+"""Arguments that are no entries: the name is the key, and the parameters are the constants."""
+
 _DEFINED = ("ReducedBody", "ElasticModel", "Interfaces", "Materials")
+"""Types with a schema of their own, besides those of `VALUES`."""
+
 _TYPES: dict[str, Any] = {
     "float": _NUMBER,
     "int": {"type": ["integer", "string"]},
@@ -48,12 +52,13 @@ _TYPES: dict[str, Any] = {
     "Array": _ARRAY,
     "NDArray[np.float64]": _ARRAY,
     "NDArray[np.int64]": _ARRAY,
-    "FrameRef": _FRAME,
+    "FrameRef": _FRAME_REF,
     "Mapping[str, Frame]": _FRAMES,
     "Requests": {"type": "array", "items": {"type": "string"}},
     "Any": {},
     **{name: {"$ref": f"#/$defs/{name}"} for name in (*VALUES, *_DEFINED)},
 }
+"""Schemas of fields by the name of their type."""
 
 
 def schema() -> dict[str, Any]:
@@ -106,6 +111,7 @@ def schema() -> dict[str, Any]:
 
 
 def _section(makers: Makers) -> dict[str, Any]:
+    """Return the schema of a section with parts by name."""
     return {"type": "object", "additionalProperties": _choice(makers, named=True)}
 
 
@@ -200,6 +206,7 @@ def _any_of(options: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _motion() -> dict[str, Any]:
+    """Return the schema of the motion of a driver: an expression, a speed or a table."""
     table = {name: _ARRAY for name in ("times", "positions", "rates", "accelerations")}
     options: list[dict[str, Any]] = [
         {"type": "string"},
@@ -216,7 +223,7 @@ def _motion() -> dict[str, Any]:
 def _type(name: str) -> dict[str, Any] | None:
     """Return the schema of a type, or None for a type that a model file cannot contain."""
     if name.startswith("choice:"):
-        return {"enum": name[7:].split(",")}
+        return {"enum": name.removeprefix("choice:").split(",")}
     if name.startswith(("tuple[", "Sequence[", "list[")):
         inner = name[name.index("[") + 1 : -1]
         kinds = {kind for part in members(inner, ",") for kind in members(part)} - {"..."}
@@ -231,16 +238,19 @@ def _type(name: str) -> dict[str, Any] | None:
 
 
 def _analysis(maker: Callable[..., Any]) -> dict[str, Any]:
+    """Return the schema of the arguments of an analysis."""
     return _object(maker, "", kind_name=None, optional_kind=True, omitted=OPTIONS)
 
 
 def _rod() -> dict[str, Any]:
+    """Return the schema of a rigid rod."""
     from dolfinx_mbd.mechanism import mechanisms
 
     return _object(mechanisms.rigid_rod, "", kind_name="rigid_rod", optional_kind=False, omitted=())
 
 
 def _reduction() -> dict[str, Any]:
+    """Return the schema of a body that is reduced from a mesh or a beam."""
     properties = _declared(FIELDS)
     spec = {"type": ["object", "null"], "properties": _interface(), "additionalProperties": False}
     by_name = {"type": "object", "additionalProperties": {"anyOf": [spec, _NUMBER]}}
@@ -274,6 +284,7 @@ def _model() -> dict[str, Any]:
 
 
 def _interfaces() -> dict[str, Any]:
+    """Return the schema of interfaces: names, or fields by name."""
     spec = {"type": ["object", "null"], "properties": _interface(), "additionalProperties": False}
     by_name = {"anyOf": [spec, {"type": ["integer", "string"]}]}
     options = [{"type": "object", "additionalProperties": by_name}, {"type": "string"}]
@@ -294,6 +305,7 @@ def _interface() -> dict[str, Any]:
 
 
 def _declared(fields: Mapping[str, Declared]) -> dict[str, Any]:
+    """Return the schemas of declared fields by name."""
     return {
         name: {**(_type(field.types[-1]) or {}), "description": field.text}
         for name, field in fields.items()

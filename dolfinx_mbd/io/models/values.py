@@ -104,7 +104,7 @@ class Reader:
             _dimensions({name: VARIABLES[name] for name in variables if name in VARIABLES}),
         )
 
-    def made(
+    def build(
         self, maker: Callable[..., Any], kind: str, entry: Any, place: Place, **values: Any
     ) -> Any:
         """Return what a class or function makes of the fields of an entry.
@@ -133,7 +133,7 @@ class Reader:
         try:
             return maker(**values, **arguments)
         except (InputError, MissingFileError) as error:
-            raise EntryError(_blamed(error, entry, place), str(error)) from None
+            raise EntryError(_place_of_error(error, entry, place), str(error)) from None
 
     def _errors_of_names(
         self, fields: Mapping[str, Declared], entry: Any, place: Place, values: Mapping[str, Any]
@@ -183,15 +183,16 @@ class Reader:
 
     # ---- functions ------------------------------------------------------------------------------
     def _function(self, kind: str, field: Declared, value: Any, place: Place) -> Any:
+        """Return a function, an expression or a number for a field of `FORMULAS`."""
         if field.name == "motion":
             return self.motion(value, place)
-        choices = [name[7:].split(",") for name in field.types if name.startswith("choice:")]
-        if any(value in names for names in choices):
-            return value
+        for name in field.types:
+            if name.startswith("choice:") and value in name.removeprefix("choice:").split(","):
+                return value
         rule = FORMULAS[kind, field.name]
         variables, units, components, default = rule
         if isinstance(value, dict):
-            return self._made(FUNCTIONS, value, default, place)
+            return self._build_kind(FUNCTIONS, value, default, place)
         if rule.is_object:
             names = ", ".join(n for n in declared_fields(FUNCTIONS[default]) if n != "constants")
             text = f"expected expressions by name ({names}), or the type of a law"
@@ -225,9 +226,9 @@ class Reader:
             self._check_dimension(value, self._units_of_motion(place), ("t",))
             return ExpressionMotion(formula)
         if isinstance(value, dict) and "speed" in value:
-            return self.made(constant_speed, "speed", value, place)
+            return self.build(constant_speed, "speed", value, place)
         if isinstance(value, dict) and "times" in value:
-            return self.made(TableMotion, "table", value, place)
+            return self.build(TableMotion, "table", value, place)
         raise InputError(
             "expected an expression of t such as '0.1*sin(20*t)', {speed: 600rpm}, or a table "
             "{times: [...], positions: [...]}",
@@ -240,15 +241,18 @@ class Reader:
         for key in place[:-1]:
             entry = entry[key]
         joints = self.document.data.get("joints")
-        joint = joints.get(entry.get("joint")) if isinstance(joints, dict) else None
+        joint = joints.get(str(entry.get("joint"))) if isinstance(joints, dict) else None
         kind = joint.get("type") if isinstance(joint, dict) else None
         along = entry.get("along")
-        if along is None and kind in {*TURNING, *SLIDING}:
+        if along is None and kind in (*TURNING, *SLIDING):
             along = "rotation" if kind in TURNING else "displacement"
-        return {"rotation": "rad", "displacement": "m"}.get(along, "rad|m")
+        return {"rotation": "rad", "displacement": "m"}.get(str(along), "rad|m")
 
     # ---- types ----------------------------------------------------------------------------------
+    # Converters of `_CONVERTERS`: `name` is the name of a type of the field, see `type_names`. They
+    # return `_NOT_OF_TYPE` for a value of another type, and raise an error for an invalid value.
     def _number(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        """Convert a number, or a text with a unit or an expression."""
         if isinstance(value, bool) or not isinstance(value, (int, float, str)):
             return _NOT_OF_TYPE
         if isinstance(value, str) and "str" in field.types:
@@ -267,9 +271,10 @@ class Reader:
         return value if isinstance(value, bool) else _NOT_OF_TYPE
 
     def _choice(self, name: str, value: Any, field: Declared, place: Place) -> Any:
-        return value if value in name[7:].split(",") else _NOT_OF_TYPE
+        return value if value in name.removeprefix("choice:").split(",") else _NOT_OF_TYPE
 
     def _array(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        """Convert a number or nested lists of numbers."""
         if isinstance(value, list):
             return [self._array(name, v, field, (*place, k)) for k, v in enumerate(value)]
         if isinstance(value, (int, float, str)) and not isinstance(value, bool):
@@ -280,6 +285,7 @@ class Reader:
         return _NOT_OF_TYPE
 
     def _frame_ref(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        """Convert `BODY.FRAME`, or a list of the two names."""
         names = value.split(".") if isinstance(value, str) else value
         if not (
             isinstance(names, list) and len(names) == 2 and all(isinstance(n, str) for n in names)
@@ -291,9 +297,10 @@ class Reader:
         return body.frame(names[1])
 
     def _frames(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        """Convert frames by name: a point, or point and axes."""
         if not isinstance(value, dict):
             return _NOT_OF_TYPE
-        units = field._replace(units="m")
+        point, axes = field._replace(units="m"), field._replace(units="")
         result = {}
         for key, entry in value.items():
             at = (*place, key)
@@ -301,9 +308,7 @@ class Reader:
             if not isinstance(fields, dict) or fields.keys() - {"point", "axes"}:
                 raise EntryError(at, "expected a point, or point and axes")
             arguments = {
-                k: self._array(
-                    "ArrayLike", v, units if k == "point" else field._replace(units=""), (*at, k)
-                )
+                k: self._array("ArrayLike", v, point if k == "point" else axes, (*at, k))
                 for k, v in fields.items()
             }
             try:
@@ -313,23 +318,26 @@ class Reader:
         return result
 
     def _sequence(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        """Convert a list to a tuple."""
         items = members(name[name.index("[") + 1 : -1], ",")
         if not isinstance(value, list):
             return _NOT_OF_TYPE
         if items[-1] != "..." and name.startswith("tuple") and len(value) != len(items):
             raise InputError(f"expected a list of {len(items)} values", value=value)
-        types = [items[0]] * len(value) if items[-1] == "..." or len(items) == 1 else items
+        has_one_type = items[-1] == "..." or len(items) == 1
+        types = [items[0]] * len(value) if has_one_type else items
         return tuple(
             self.value(field._replace(types=tuple(members(kind))), "", entry, (*place, k))
             for k, (kind, entry) in enumerate(zip(types, value, strict=True))
         )
 
     def _object(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        """Convert fields by name to an object of `VALUES`."""
         if not isinstance(value, dict):
             return _NOT_OF_TYPE
-        return self._made(VALUES[name], value, next(iter(VALUES[name])), place)
+        return self._build_kind(VALUES[name], value, next(iter(VALUES[name])), place)
 
-    def _made(self, makers: Mapping[str, Any], value: Any, default: str, place: Place) -> Any:
+    def _build_kind(self, makers: Mapping[str, Any], value: Any, default: str, place: Place) -> Any:
         """Return what the maker of the kind in `type` makes."""
         kind = value.get("type", default)
         if kind not in makers:
@@ -337,15 +345,17 @@ class Reader:
         fields = {key: entry for key, entry in value.items() if key != "type"}
         constants = {"constants": self.parameters} if makers is FUNCTIONS else {}
         names = constants.keys() & declared_fields(makers[kind]).keys()
-        return self.made(
+        return self.build(
             makers[kind], str(kind), fields, place, **{name: constants[name] for name in names}
         )
 
     def _names(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        """Convert a list of names."""
         is_list = isinstance(value, list) and all(isinstance(entry, str) for entry in value)
         return list(value) if is_list else _NOT_OF_TYPE
 
     def _mapping(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        """Convert values by name."""
         if not isinstance(value, dict):
             return _NOT_OF_TYPE
         inner = field._replace(types=tuple(members(name.removeprefix("Mapping[str, ")[:-1])))
@@ -353,7 +363,7 @@ class Reader:
 
     def path(self, text: str, place: Place) -> Path:
         """Return the path of a file relative to the file that names it."""
-        return self.document.folder_of(place) / text
+        return self.document.file_of(place).parent / text
 
 
 def _dimensions(units: Mapping[str, str]) -> dict[str, Dimension]:
@@ -379,6 +389,7 @@ _CONVERTERS: dict[str, Callable[..., Any]] = {
 
 
 def _by_prefix(name: str) -> Callable[..., Any] | None:
+    """Return the converter of a type with parameters, such as `list[float]`."""
     if name.startswith("choice:"):
         return Reader._choice
     if name.startswith(("tuple[", "Sequence[", "list[")):
@@ -391,7 +402,7 @@ def _by_prefix(name: str) -> Callable[..., Any] | None:
 def _described(name: str) -> str:
     """Return a noun for a type."""
     if name.startswith("choice:"):
-        return "one of " + ", ".join(name[7:].split(","))
+        return "one of " + ", ".join(name.removeprefix("choice:").split(","))
     nouns = {
         **{"float": "a number", "int": "a whole number", "str": "a text", "bool": "true or false"},
         **{"ArrayLike": "a list of numbers", "Array": "a list of numbers", "None": "null"},
@@ -405,7 +416,7 @@ def _shortened(value: Any) -> str:
     return text if len(text) < 60 else text[:57] + "..."
 
 
-def _blamed(error: Exception, entry: Mapping[str, Any], place: Place) -> Place:
+def _place_of_error(error: Exception, entry: Mapping[str, Any], place: Place) -> Place:
     """Return the place of the field or text that an error names, or of the whole entry."""
     name = str(getattr(error, "argument", "") or "").split(":")[-1].strip()
     if name in entry:

@@ -17,7 +17,7 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.files import write_atomically
 from dolfinx_mbd.io.models.declarations import declared_fields
 from dolfinx_mbd.io.models.kinds import ANALYSES, FUNCTIONS, SECTIONS, VALUES
-from dolfinx_mbd.io.models.mesh_parts import model_entry, written_mesh
+from dolfinx_mbd.io.models.mesh_parts import model_entry, write_mesh_of
 from dolfinx_mbd.io.models.reader import FORMAT
 from dolfinx_mbd.mechanism import Frame, FrameRef, System
 from dolfinx_mbd.mechanism.bearings import OilFilm
@@ -81,8 +81,8 @@ def write_model(
         "bodies": system.mechanical_bodies,
         "joints": system.joints,
         "drivers": system.drivers,
-        # the contacts of joints with clearance are the last loads; the entries of joints have them
-        "loads": system.loads[: len(system.loads) - _clearances(system)],
+        # Without the last loads, the contacts of joints with clearance: the joints contain them
+        "loads": system.loads[: len(system.loads) - _number_of_clearances(system)],
     }
     entries = {
         name: {part.name: writer.entry(name, part) for part in parts}
@@ -104,7 +104,7 @@ def write_model(
     for body, name in writer.bodies.values():
         body.save(path.parent / name)
     for model, name in writer.models.values():
-        written_mesh(model, path.parent / name)
+        write_mesh_of(model, path.parent / name)
     return path
 
 
@@ -124,12 +124,22 @@ def _options(simulate: Any) -> dict[str, Any]:
     return result
 
 
-def _clearances(system: System) -> int:
+def _number_of_clearances(system: System) -> int:
     return sum(joint.clearance is not None for joint in system.joints)
 
 
 class _Writer:
-    """Conversion of parts of a mechanism to entries of a model file."""
+    """Conversion of parts of a mechanism to entries of a model file.
+
+    Args:
+        path: Path of the model file.
+        times: Times of the tables of motions, or None.
+
+    Attributes:
+        parameters: Constants of the expressions by name.
+        bodies: Reduced bodies and the names of their files, by the `id` of the body.
+        models: Models of meshes and the names of their files, by the `id` of the model.
+    """
 
     def __init__(self, path: Path, times: Any) -> None:
         self.path, self.times = path, times
@@ -141,13 +151,13 @@ class _Writer:
         """Return the fields of a part that differ from their defaults."""
         kind, maker = _kind(section, part)
         fields = declared_fields(maker)
-        ends = [name for name, field in fields.items() if field.types == ("FrameRef",)]
+        frame_fields = [name for name, field in fields.items() if field.types == ("FrameRef",)]
         result: dict[str, Any] = {} if len(SECTIONS[section]) == 1 else {"type": kind}
         for name, field in fields.items():
             if name == "name":
                 continue
-            value = _value_of(part, name, ends)
-            if isinstance(part, Driver) and name == "motion" and self._is_tabulated(value):
+            value = _value_of(part, name, frame_fields)
+            if isinstance(part, Driver) and name == "motion" and self._needs_table(value):
                 value = self.motion(value)
             if field.is_required or not _is_equal(value, field.default):
                 result[name] = self.plain(value, f"{section}.{part.name}.{name}")
@@ -179,6 +189,7 @@ class _Writer:
         )
 
     def _object(self, value: Any, maker: Callable[..., Any], kind: str, place: str) -> Any:
+        """Return the fields of an object that differ from their defaults."""
         result = {"type": kind} if kind else {}
         for name, field in declared_fields(maker).items():
             entry = getattr(value, name)
@@ -196,6 +207,7 @@ class _Writer:
         return result
 
     def _formula(self, value: Formula, place: str) -> str | float:
+        """Return an expression, or the number if it is one."""
         self._constants(value.constants, place)
         try:
             return float(value.text)
@@ -214,6 +226,7 @@ class _Writer:
                 )
 
     def _film(self, value: OilFilm, place: str) -> Any:
+        """Return the kind and the fields of an oil film."""
         kinds = {"ShortBearing": "short_bearing", "FiniteBearing": "finite_bearing"}
         if value.bearing.__name__ not in kinds:
             raise InputError(
@@ -225,10 +238,12 @@ class _Writer:
         return {"type": kinds[value.bearing.__name__], **entries}
 
     def _reduced(self, value: ReducedBody, place: str) -> str:
+        """Return the name of the file of a reduced body, which is written later."""
         name = f"{self.path.stem}-{value.name}-{len(self.bodies) + 1}.npz"
         return self.bodies.setdefault(id(value), (value, name))[1]
 
     def _model(self, value: Any, place: str) -> dict[str, Any]:
+        """Return the fields of the model of a mesh body; its mesh file is written later."""
         name = f"{self.path.stem}-{place.split('.')[1]}.msh"
         name = self.models.setdefault(id(value), (value, name))[1]
         return {"mesh": name, **model_entry(value, self.plain, place)}
@@ -236,7 +251,8 @@ class _Writer:
     def _mapping(self, value: Mapping[str, Any], place: str) -> Any:
         return {str(k): self.plain(v, f"{place}.{k}") for k, v in value.items()}
 
-    def _is_tabulated(self, motion: Any) -> bool:
+    def _needs_table(self, motion: Any) -> bool:
+        """Return whether a motion is a function that must be tabulated."""
         known = (ConstantSpeed, ExpressionMotion, TableMotion)
         return self.times is not None and not isinstance(motion, known)
 
@@ -290,7 +306,7 @@ _SPECIAL: dict[str, Callable[[_Writer, Any, str], Any]] = {
 
 
 def _kind(section: str, part: Any) -> tuple[str, Callable[..., Any]]:
-    """Return the kind of a part in its section and what makes it."""
+    """Return the kind of a part in its section, and the class or function that makes it."""
     makers = SECTIONS[section]
     kind = makers.kind_of(part)
     if kind is None:
@@ -303,21 +319,26 @@ def _kind(section: str, part: Any) -> tuple[str, Callable[..., Any]]:
     return kind, makers[kind]
 
 
-def _value_of(part: Any, name: str, ends: list[str]) -> Any:
-    """Return the value of a field of a part; joints have relations and two ends."""
+def _value_of(part: Any, name: str, frame_fields: list[str]) -> Any:
+    """Return the value of a field of a part.
+
+    The fields of a joint may be those of its relation; `frame_fields` are the names of its first
+    and second frame.
+    """
     if name == "model":
         return getattr(part, "elastic_model", part.model)
     if name == "material" and hasattr(part, "elastic_model"):
         return None  # a part of the model
     if isinstance(part, Joint):
-        if name in ends:
-            return (part.first, part.second)[ends.index(name)]
+        if name in frame_fields:
+            return (part.first, part.second)[frame_fields.index(name)]
         if part.relation is not None and hasattr(part.relation, name):
             return getattr(part.relation, name)
     return getattr(part, name)
 
 
 def _is_equal(value: Any, default: Any) -> bool:
+    """Return whether a value equals a default; lists and arrays may be equal."""
     if value is None or default is None:
         return value is default
     if isinstance(value, (Mapping, str, bool)) or callable(value):
@@ -337,6 +358,7 @@ def _plain_array(value: Any) -> Any:
 
 
 def _text(path: Path, data: dict[str, Any]) -> str:
+    """Return the text of a model file in JSON or YAML, with all digits of numbers."""
     if path.suffix == ".json":
         return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     import yaml

@@ -15,7 +15,7 @@ from dolfinx_mbd.kernels.films.thickness import ASPERITY_FACTOR, ASPERITY_HEIGHT
 __all__ = ["Asperities"]
 
 # C, r, A₁, a₁, a₂, a₃ and A₂ of the flow factors of patterns; C < 0 belongs to 1 + |C| (h/s)^−r
-_FACTORS = {
+_FLOW_FACTORS = {
     1 / 9: (1.48, 0.42, 2.046, 1.12, 0.78, 0.03, 1.856),
     1 / 6: (1.38, 0.42, 1.962, 1.08, 0.77, 0.03, 1.754),
     1 / 3: (1.18, 0.42, 1.858, 1.01, 0.76, 0.03, 1.561),
@@ -26,12 +26,12 @@ _FACTORS = {
 }
 
 
-def _factors(pattern: float) -> tuple[float, ...]:
+def _constants_of_pattern(pattern: float) -> tuple[float, ...]:
     """Return the constants of the nearest pattern, which must be within 1 %."""
-    nearest = min(_FACTORS, key=lambda known: abs(known - pattern) / known)
+    nearest = min(_FLOW_FACTORS, key=lambda known: abs(known - pattern) / known)
     if abs(nearest - pattern) > 0.01 * nearest:
         reject("pattern", pattern, "1/9, 1/6, 1/3, 1, 3, 6 or 9, for which factors are published")
-    return _FACTORS[nearest]
+    return _FLOW_FACTORS[nearest]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Asperities:
         number("sliding_speed", self.sliding_speed, positive=True, unit="m/s")
         number("journal_share", self.journal_share, low=0.0, high=1.0)
         if self.pattern is not None:
-            _factors(number("pattern", self.pattern, positive=True))
+            _constants_of_pattern(number("pattern", self.pattern, positive=True))
 
     @classmethod
     def from_summits(
@@ -114,7 +114,10 @@ class Asperities:
         """Return the constants of the flow factors, (11,), see `kernels.films.rough_surfaces`."""
         if self.pattern is None:
             return np.zeros(11)
-        around, along = _factors(self.pattern), _factors(1.0 / self.pattern)
+        around, along = (
+            _constants_of_pattern(self.pattern),
+            _constants_of_pattern(1.0 / self.pattern),
+        )
         weight = 2.0 * self.journal_share - 1.0
         return np.array([1.0, *around[:2], *along[:2], *around[2:], weight])
 

@@ -21,6 +21,8 @@ __all__ = ["BearingCoefficients", "bearing_coefficients", "whirl_threshold"]
 # Rows of the loads of a film, and columns of their derivatives with respect to `motion_vector`
 _FORCE, _POSITION, _VELOCITY = slice(0, 2), slice(0, 2), slice(4, 6)
 _ENTRIES = ("xx", "xy", "yx", "yy")
+_MAX_ITERATIONS, _MAX_HALVINGS = 200, 30  # of Newton's method and of a step
+_TOLERANCE = 1e-10  # largest unbalanced force relative to the load
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,13 +204,14 @@ def _equilibrium(bearing: FilmBearing, speed: float, force: Array) -> tuple[Arra
     Newton's method with steps that stay inside the clearance and reduce the unbalanced force.
     """
     c, size = bearing.clearance, float(np.linalg.norm(force))
-    turn = np.sign(speed) * np.pi / 4
-    rotation = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
+    # Start at half of the clearance, 45° from the load in the sense of the rotation
+    angle = np.sign(speed) * np.pi / 4
+    rotation = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     e = np.asarray(0.5 * c * rotation @ force / size, dtype=float)
     g, dg, _ = bearing.film_loads(bearing.motion_vector(e, speed=speed), derivatives=True)
-    for _ in range(200):
+    for _ in range(_MAX_ITERATIONS):
         unbalanced = g[_FORCE] + force
-        if np.linalg.norm(unbalanced) < 1e-10 * size:
+        if np.linalg.norm(unbalanced) < _TOLERANCE * size:
             return e, dg
         try:
             step = np.linalg.solve(dg[_FORCE, _POSITION], -unbalanced)
@@ -216,7 +219,7 @@ def _equilibrium(bearing: FilmBearing, speed: float, force: Array) -> tuple[Arra
             break
         longest = 0.5 * max(c - float(np.linalg.norm(e)), 1e-3 * c)
         step *= min(1.0, longest / float(np.linalg.norm(step)))
-        for _ in range(30):
+        for _ in range(_MAX_HALVINGS):
             motion = bearing.motion_vector(e + step, speed=speed)
             trial, dg, _ = bearing.film_loads(motion, derivatives=True)
             if np.linalg.norm(trial[_FORCE] + force) < np.linalg.norm(unbalanced):

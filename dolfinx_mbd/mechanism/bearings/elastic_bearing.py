@@ -140,10 +140,13 @@ class ElasticBearing(FiniteBearing):
         if not np.isfinite(g[0]):
             return g, np.full((5 + m, 9 + 2 * m), np.nan), np.full(4, np.nan)
         dg = self._slopes_of_loads(g, s) if derivatives else np.zeros((5 + m, 9 + 2 * m))
-        couple = 0.5 * g[5:] @ self._slope @ s[0]
-        return g, dg, self.grid.state(g[:5] + couple * np.eye(5)[DRAG])
+        # The power of friction needs the drag torque with the part that is subtracted from it
+        loads = g[:5].copy()
+        loads[DRAG] += 0.5 * g[5:] @ self._slope @ s[0]
+        return g, dg, self.grid.state(loads)
 
     def _coefficients(self, surface: Array | None) -> Array:
+        """Return the coefficients of w and their rates, (2, m), zero if they are not specified."""
         return np.zeros((2, len(self._surface))) if surface is None else surface
 
     def _elastic_loads(self, motion: Array, s: Array) -> Array:
@@ -196,6 +199,7 @@ class ElasticBearing(FiniteBearing):
         return self.grid.fraction.copy()
 
     def _forget(self) -> None:
+        """Delete the stored solution."""
         self._point[:] = np.nan
 
     def _solve_elastic(self, motion: Array, s: Array) -> bool:
@@ -237,5 +241,6 @@ class ElasticBearing(FiniteBearing):
         return float(self._gaps(pair, surface).min())
 
     def _gaps(self, pair: FramePair, surface: Array | None) -> Array:
+        """Return the gaps at the nodes of the grid, (n, m+1), m."""
         s = self._coefficients(surface)
         return self.grid.pattern_gap(self.pair_motion(pair), self._around, self._along, s)[0]

@@ -94,8 +94,8 @@ class FilmBearing(FilmElement):
     def _constants(self, viscosity: float) -> Array:
         """Return the constants of the film kernels, (8,)."""
         a = self.asperities
-        solid = [a.roughness, a.modulus, a.friction, a.sliding_speed]
-        return np.array([self.radius, self.length, self.clearance, viscosity, *solid])
+        asperities = [a.roughness, a.modulus, a.friction, a.sliding_speed]
+        return np.array([self.radius, self.length, self.clearance, viscosity, *asperities])
 
     @abstractmethod
     def film_loads(self, motion: Array, derivatives: bool) -> tuple[Array, Array, Array]:
@@ -150,13 +150,13 @@ class FilmBearing(FilmElement):
 
     def placed(self, pair: FramePair) -> FilmBearing:
         """Return the bearing; raise an error if the initial film thickness is not positive."""
-        reach = self.clearance - self.smallest_gap(pair)
-        if reach >= self.clearance:
+        gap = self.smallest_gap(pair)
+        if gap <= 0.0:
             raise InputError(
-                f"bearing {self.name!r}: the film thickness at the start is "
-                f"{self.clearance - reach:.3g} m and must be positive: the axis of the journal is "
-                f"{reach:.3g} m from the axis of the bore, and the radial clearance is "
-                f"{self.clearance:.3g} m. Place the bodies closer, or check the frames"
+                f"bearing {self.name!r}: the film thickness at the start is {gap:.3g} m and must "
+                f"be positive: the axis of the journal is {self.clearance - gap:.3g} m from the "
+                f"axis of the bore, and the radial clearance is {self.clearance:.3g} m. Place the "
+                "bodies closer, or check the frames"
             )
         return self
 
@@ -203,7 +203,8 @@ class FilmBearing(FilmElement):
         """Return the displacement in the axes of the bore, its rate, and the state of the film."""
         y = self.pair_motion(pair)
         derivatives = False
-        return self._motion_facts(pair, self.film_loads(y, derivatives, *arguments)[2])
+        _, _, state = self.film_loads(y, derivatives, *arguments)
+        return self._film_quantities(pair, state)
 
     def smallest_gap(self, pair: FramePair) -> float:
         """Return the smallest gap at the ends of the bearing, m."""
@@ -215,15 +216,15 @@ class FilmBearing(FilmElement):
         ends = [math.hypot(x + z * tx, y + z * ty) for z in (-0.5 * self.length, 0.5 * self.length)]
         return self.clearance - max(ends)
 
-    def _motion_facts(self, pair: FramePair, facts: Array) -> dict[str, ArrayLike]:
-        """Return the histories of `motion` at one time; `facts`: state of the film."""
+    def _film_quantities(self, pair: FramePair, state: Array) -> dict[str, ArrayLike]:
+        """Return the quantities of `motion` for the state (4,) of the film."""
         y = self.pair_motion(pair)
-        gap, pressure, flow, friction = facts
+        gap, pressure, flow, friction = state
         d = y[[E_X, E_Y]] + y[AXIAL] * y[[T_X, T_Y]]
-        between = pair.u2[:3] - pair.u1[:3] - np.cross(pair.u1[3:], pair.p2 - pair.p1)
+        relative_velocity = pair.u2[:3] - pair.u1[:3] - np.cross(pair.u1[3:], pair.p2 - pair.p1)
         return {
             "displacement": np.append(d, y[AXIAL]),
-            "displacement_rate": pair.Q1.T @ between,
+            "displacement_rate": pair.Q1.T @ relative_velocity,
             "film_thickness": gap,
             "peak_pressure": pressure,
             "side_flow": flow,

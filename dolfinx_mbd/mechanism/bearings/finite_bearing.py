@@ -30,6 +30,7 @@ _GRIDS: dict[str, type[ReynoldsGrid]] = {
     "reynolds": ReynoldsGrid,
     "mass_conserving": MassConservingGrid,
 }
+"""Classes of the grids by cavitation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +125,7 @@ class FiniteBearing(FilmBearing):
         return isinstance(self.grid, MassConservingGrid)
 
     def for_run(self) -> FiniteBearing:
-        """Return a film with a content of its own; see `FilmElement`."""
+        """Return a copy of a film with a content; see `FilmElement`."""
         return replace(self) if self.has_content else self
 
     def begin_step(self, content: Array, dt: float) -> None:
@@ -167,9 +168,9 @@ class FiniteBearing(FilmBearing):
         if derivatives:
             dg = self.grid.load_derivatives(contact=False)
             self._add_asperity_loads(motion, np.zeros(5), dg)
-        facts = self.grid.state(film)
-        facts[FRICTION_POWER] += (g[DRAG] - film[DRAG]) * motion[SPIN]
-        return g, dg, facts
+        state = self.grid.state(film)
+        state[FRICTION_POWER] += (g[DRAG] - film[DRAG]) * motion[SPIN]
+        return g, dg, state
 
     def _journal_loads(self, motion: Array) -> Array:
         return self._loads(motion)[0] if self._is_usable(motion) else np.full(5, np.nan)
@@ -219,11 +220,11 @@ class FiniteBearing(FilmBearing):
 
     def motion(self, pair: FramePair, *arguments: Array) -> dict[str, ArrayLike]:
         """Return the displacement in the axes of the bore, its rate, and the state of the film."""
-        facts = super().motion(pair, *arguments) | {"supply_flow": self.grid.supply_flow()}
+        quantities = super().motion(pair, *arguments) | {"supply_flow": self.grid.supply_flow()}
         if isinstance(self.grid, MassConservingGrid):
-            facts["content_rate"] = self.grid.content_rate()
-            facts["filled_part"] = self.grid.filled_part()
-        return facts
+            quantities["content_rate"] = self.grid.content_rate()
+            quantities["filled_part"] = self.grid.filled_part()
+        return quantities
 
     def _solve(self, motion: Array) -> None:
         """Solve for the pressure, unless the motion has not changed."""

@@ -53,9 +53,13 @@ class MassConservingGrid(ReynoldsGrid):
         self._face, self._squeeze = np.ones_like(self._q), np.zeros_like(self._q)
         self._hold, self._old, self._dt = np.zeros_like(self._q), -np.ones_like(self._q), 0.0
         self._carry = np.ones_like(self._q)
+        # Oil that flows around the bore through a supply arrives in a full film: its fraction is
+        # not carried over the links and the nodes of supplies
         for i, j, i1, j1 in self._links[0]:
-            if j == j1:
-                self._carry[i if i1 == (i + 1) % shape[0] else i1, j] = 0.0
+            is_around = j == j1
+            if is_around:
+                upstream = i if i1 == (i + 1) % shape[0] else i1
+                self._carry[upstream, j] = 0.0
         supplied = self._fixed.copy()
         supplied[:, [0, -1]] = supplied[:, [1, -2]]
         self._carry[(supplied + np.roll(supplied, -1, axis=0)) > 0] = 0.0
@@ -80,9 +84,9 @@ class MassConservingGrid(ReynoldsGrid):
 
     def state(self, g: Array) -> Array:
         """Return the state of the film with the film loads g (5,); see `ReynoldsGrid`."""
-        facts = super().state(g)
-        facts[SIDE_FLOW] = self._side_flow()
-        return facts
+        state = super().state(g)
+        state[SIDE_FLOW] = self._side_flow()
+        return state
 
     def _find_pressure(self, h: Array, rate: Array, speed: float) -> int:
         """Solve for pressure and content; return the number of iterations, or −1."""
@@ -163,14 +167,15 @@ class MassConservingGrid(ReynoldsGrid):
     def supply_flow(self) -> float:
         """Return the flow of oil from the areas with prescribed pressure into the film, m³/s."""
         q, flow = self._q, self._flow
-        inner, down = self._fixed[:, 1:-1] == 1, 1 if self._speed >= 0.0 else -1
+        supplied, downstream = self._fixed[:, 1:-1] == 1, 1 if self._speed >= 0.0 else -1
         around = flow[AROUND] * (q - np.roll(q, -1, axis=0))
         along = flow[ALONG, :, :-1] * (q[:, :-1] - q[:, 1:])
         received = self._received()
         net = around - np.roll(around, 1, axis=0) + self._stored()
         leaving, arriving = self._entrained(self.fraction), self._entrained(received)
-        net += leaving - np.roll(arriving, down, axis=0)
-        total = (net[:, 1:-1] + along[:, 1:] - along[:, :-1])[inner].sum()
+        net += leaving - np.roll(arriving, downstream, axis=0)
+        total = (net[:, 1:-1] + along[:, 1:] - along[:, :-1])[supplied].sum()
+        # Oil that a supply adds between nodes
         total += (arriving - leaving)[:, 1:-1].sum() + self._filled_at_ends()
         return float((total + self._link_flow(to_ends=False)) / (12.0 * self.values[VISCOSITY]))
 

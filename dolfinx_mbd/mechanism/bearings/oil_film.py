@@ -6,12 +6,18 @@ from typing import Any
 
 from dolfinx_mbd.checks import choice, reject
 from dolfinx_mbd.errors import InputTypeError
+from dolfinx_mbd.kernels.columns import ABOUT_X, ABOUT_Y, ALONG_Z
 from dolfinx_mbd.mechanism.bearings.film_bearing import FilmBearing
 from dolfinx_mbd.mechanism.joints import FrameRef, Joint, JointClearance
 
 __all__ = ["OilFilm"]
 
-_ROWS = {"revolute": (2, 3, 4), "cylindrical": (3, 4), "spherical": (2,)}
+_ROWS = {
+    "revolute": (ALONG_Z, ABOUT_X, ABOUT_Y),
+    "cylindrical": (ABOUT_X, ABOUT_Y),
+    "spherical": (ALONG_Z,),
+}
+"""Motions that a joint with an oil film constrains, by the kind of the joint."""
 
 
 class OilFilm(JointClearance):
@@ -46,6 +52,7 @@ class OilFilm(JointClearance):
         return f"<OilFilm: {self.bearing.__name__}, {', '.join(self.arguments)}>"
 
     def _create(self, name: str, first: FrameRef, second: FrameRef) -> FilmBearing:
+        """Return the bearing; raise an error for arguments that its class does not have."""
         try:
             return self.bearing(name, first, second, **self.arguments)
         except TypeError as error:

@@ -100,7 +100,8 @@ def film_fields(run: Solution, name: str) -> FilmFields:
     """
     bearing = _checked_film(run, name, "a grid", "grid")
     shape = len(run), *bearing.grid.areas.shape
-    memory("run", len(run), 3 * 8.0 * np.prod(shape))
+    num_arrays, bytes_per_number = 3, 8.0
+    memory("run", len(run), num_arrays * bytes_per_number * np.prod(shape))
     run._saved.check_oil()
     pressure, gap, fraction = np.zeros((3, *shape))
     for row, film, arguments in _evaluations(run, name):
@@ -124,5 +125,5 @@ def _checked_film(run: Solution, name: str, what: str, *attributes: str) -> Any:
 
 def _evaluations(run: Solution, name: str) -> Iterator[tuple[int, Any, tuple[Any, ...]]]:
     """Yield row, film and the arguments of its methods at the saved times."""
-    for row, _, at in run._saved.evaluations():
-        yield row, *at.loads.film_arguments(name)
+    for row, _, assembler in run._saved.evaluations():
+        yield row, *assembler.loads.film_arguments(name)

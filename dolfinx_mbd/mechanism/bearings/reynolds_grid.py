@@ -5,7 +5,7 @@ An elastic bore adds its outward radial displacement w(θ, z) to the gap, and �
     grid = film.grid                        # film is a `FiniteBearing`
     h, rate = grid.gap(y, w, w_rate)        # y: motion of the journal (10,), w (n, m+1)
     p = grid.solve(h, rate, speed)          # film and asperities, Pa, (n, m+1)
-    g, facts = grid.loads()                 # loads of a rigid journal (5,), facts (4,)
+    g, state = grid.loads()                 # loads of a rigid journal (5,), state of the film (4,)
     by_gap, by_rate, by_speed = grid.gradients(C)   # of f_k = Σ C_kij p_ij, for any C (k, n, m+1)
     dg = grid.load_derivatives()            # (5, 9) with respect to y, for constant w and ẇ
 
@@ -95,14 +95,14 @@ class ReynoldsGrid:
         )
         self._nodes = np.array([self.z, self.areas[0]])
         directions = np.column_stack([np.cos(self.theta), np.sin(self.theta)])
-        # patterns of the gap by a motion of the journal, and the loads of a pressure
+        # Patterns of the gap by a motion of the journal, and the loads of a pressure
         self._rigid = directions, np.column_stack([np.ones(m + 1), self.z])
         levers = [self.areas, self.areas * self.z]
         self._forces = np.dstack([-d[:, None] * lever for lever in levers for d in directions.T])
         self._fixed, self._q = np.zeros((n, m + 1), np.int64), np.zeros((n, m + 1))
         self._fixed[:, [0, -1]] = 1
         alpha = values[BARUS]
-        levels = [
+        levels = [  # reduced pressures q
             -math.expm1(-alpha * area.pressure) / alpha if alpha else area.pressure
             for area in supply
         ]
@@ -222,11 +222,11 @@ class ReynoldsGrid:
 
     def state(self, g: Array) -> Array:
         """Return the state (4,) of the film with the film loads g (5,), see `loads`."""
-        facts: Array = grid_loads.film_state(
+        state: Array = grid_loads.film_state(
             self.values, self._h, self._q, self.pressures, self._flow, *self._links
         )
-        facts[FRICTION_POWER] += g[DRAG] * self._speed
-        return facts
+        state[FRICTION_POWER] += g[DRAG] * self._speed
+        return state
 
     def gradients(self, C: Array) -> tuple[Array, Array, Array]:
         """Return ∂f_k/∂h and ∂f_k/∂ḣ at every node, and ∂f_k/∂Ω, of f_k = Σ C_kij p_ij.
@@ -293,7 +293,7 @@ class ReynoldsGrid:
         """
         k = C.shape[2]
         parts = self._pattern_gradients(C, around, along, contact=contact)
-        drag, turn = self._drag_gradients(contact)
+        drag_by_gap, drag_by_speed = self._drag_gradients(contact)
         if len(parts[2]) > k:  # the drag depends on the pressure
             gap, rate, speed = parts
         else:
@@ -301,8 +301,8 @@ class ReynoldsGrid:
             speed = np.zeros(k + 1)
             for target, part in zip((gap, rate, speed), parts, strict=True):
                 target[:k] = part
-        gap[k] += (around.T @ drag @ along).ravel()
-        speed[k] += turn
+        gap[k] += (around.T @ drag_by_gap @ along).ravel()
+        speed[k] += drag_by_speed
         return gap, rate, speed
 
     def _pattern_gradients(
@@ -338,9 +338,9 @@ class ReynoldsGrid:
         )
         for target, part in zip((gap, rate, speed), parts, strict=True):
             target[: part.shape[-1]] = np.moveaxis(part, -1, 0)
-        drag, turn = self._drag_gradients(contact)
-        gap[DRAG] += drag
-        speed[DRAG] += turn
+        drag_by_gap, drag_by_speed = self._drag_gradients(contact)
+        gap[DRAG] += drag_by_gap
+        speed[DRAG] += drag_by_speed
         return gap, rate, speed
 
     def load_derivatives(self, *, contact: bool = True) -> Array:
@@ -350,17 +350,17 @@ class ReynoldsGrid:
         """
         around, along = self._rigid
         *parts, speed = self.pattern_derivatives(self._forces, around, along, contact=contact)
-        # the patterns are 1 and z for e_x and t_x, and then for e_y and t_y
+        # The patterns are those of e_x, t_x, e_y and t_y, with the factors 1 and z along the axis
         return np.column_stack([*(-part[:, [0, 2, 1, 3]] for part in parts), speed])
 
     def supply_flow(self) -> float:
         """Return the flow of oil from the areas with prescribed pressure into the film, m³/s."""
-        q, flow, total = self._q, self._flow, 0.0
-        inner = self._fixed[:, 1:-1] == 1
+        q, flow = self._q, self._flow
+        supplied = self._fixed[:, 1:-1] == 1
         around = flow[AROUND] * (q - np.roll(q, -1, axis=0))  # from (i, j) to (i+1, j)
         along = flow[ALONG, :, :-1] * (q[:, :-1] - q[:, 1:])
         net = (around - np.roll(around, 1, axis=0))[:, 1:-1] + along[:, 1:] - along[:, :-1]
-        total = (net + flow[SOURCE, :, 1:-1])[inner].sum()
+        total = (net + flow[SOURCE, :, 1:-1])[supplied].sum()
         return float((total + self._link_flow(to_ends=False)) / (12.0 * self.values[VISCOSITY]))
 
     def _link_flow(self, *, to_ends: bool) -> float:

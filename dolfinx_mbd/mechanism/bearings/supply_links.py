@@ -81,11 +81,11 @@ def _crossed(theta: Array, z: Array, area: OilSupply) -> tuple[Array, Array]:
     n, columns = len(theta), len(z)
     low, high = np.full((2, n, columns), np.inf), np.full((2, n, columns), -np.inf)
     around, along = area.extent(theta, z)
-    step, whole = 2.0 * math.pi / n, 2.0 * math.pi
-    start = ((theta - area.angle + math.pi) % whole - math.pi)[:, None]
-    for turn in (0.0, whole):
-        a = np.maximum((turn - around - start) / step, 0.0)
-        b = np.minimum((turn + around - start) / step, 1.0)
+    step, full_turn = 2.0 * math.pi / n, 2.0 * math.pi
+    start = ((theta - area.angle + math.pi) % full_turn - math.pi)[:, None]
+    for middle in (0.0, full_turn):  # the area may begin before π and end after it
+        a = np.maximum((middle - around - start) / step, 0.0)
+        b = np.minimum((middle + around - start) / step, 1.0)
         hit = (around >= 0.0) & (a <= b)
         low[0][hit] = np.minimum(low[0][hit], a[hit])
         high[0][hit] = np.maximum(high[0][hit], b[hit])

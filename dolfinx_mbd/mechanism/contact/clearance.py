@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from dolfinx_mbd.body import Bore
 from dolfinx_mbd.checks import choice, instance, integer, number
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.kernels.columns import ABOUT_X, ABOUT_Y, ABOUT_Z, ALONG_X, ALONG_Y, ALONG_Z
 from dolfinx_mbd.mechanism.contact.contact_laws import ContactLaw
 from dolfinx_mbd.mechanism.contact.elastic_bores import ElasticContact
 from dolfinx_mbd.mechanism.contact.elements import (
@@ -88,8 +89,8 @@ class Clearance(JointClearance):
 
     def rows(self, joint: Joint) -> tuple[int, ...]:
         """Return the motions that the joint constrains in spite of its clearance."""
-        tilt = () if self.length is not None else (3, 4)
-        rows = {"revolute": (2, *tilt), "cylindrical": tilt, "spherical": ()}
+        tilt = () if self.length is not None else (ABOUT_X, ABOUT_Y)
+        rows = {"revolute": (ALONG_Z, *tilt), "cylindrical": tilt, "spherical": ()}
         for key in ("length", "bore") if joint.kind == "spherical" else ():
             if getattr(self, key) is not None:
                 raise InputError(
@@ -158,7 +159,9 @@ class GuideClearance(JointClearance):
     def rows(self, joint: Joint) -> tuple[int, ...]:
         """Return the motions that the joint constrains in spite of its clearance."""
         choice(f"kind of joint {joint.name!r} with a GuideClearance", joint.kind, ("prismatic",))
-        return (1, 3, 5) if self.direction == "x" else (0, 4, 5)
+        if self.direction == "x":
+            return ALONG_Y, ABOUT_X, ABOUT_Z
+        return ALONG_X, ABOUT_Y, ABOUT_Z
 
     def element(self, name: str, joint: Joint) -> Contact:
         """Return the contact between the frames of a joint."""

@@ -124,11 +124,14 @@ class ElasticContact(ContactElement):
         count = integer(f"{label}: slices", self.slices, low=1)
         if instance(f"{label}: law", self.law, ContactLaw, "ContactLaw(1e9, 1.0)").friction:
             reject(f"{label}: friction of the law", self.law.friction, "0 in an elastic bore")
+        # Two Gauss points in each slice
         nodes, weights = np.polynomial.legendre.leggauss(2)
         z = 0.5 * bore.length * (np.add.outer(2 * np.arange(count) + 1, nodes) / count - 1)
         _, along = bore.patterns([0.0], z.ravel())
         along = along.reshape(count, 2, -1)
         orders = (np.arange(2 * bore.harmonics + 1) + 1) // 2
+        # Integral of cos kδ times the pressure cos(3δ/2), scaled so that it is 1 for k = 1: the
+        # resultant of the pressure is F
         means = 2.5 * np.cos(orders * np.pi / 3) / (2.25 - orders**2)
         surface = bore.displacement.reshape(-1, bore.displacement.shape[2])
         assign(self, _surface=surface, _orders=orders, _means=means)
@@ -144,7 +147,10 @@ class ElasticContact(ContactElement):
         return self
 
     def _slices(self, y: Array, surface: Array) -> tuple[Array, ...]:
-        """Return z, e, ė, n, t, B = ∂ŵ/∂s, ∂B/∂φ, ∂²B/∂φ², and ∂gap/∂e of all slices."""
+        """Return z, e, ė, n, t, B = ∂ŵ/∂s, ∂B/∂φ, ∂²B/∂φ², and ∂gap/∂e of all slices.
+
+        n and t are the directions along and across e; y is the motion (10,) of `film_motion`.
+        """
         z = self.bore.length * ((np.arange(self.slices) + 0.5) / self.slices - 0.5)
         e = y[E_X : E_Y + 1] + np.multiply.outer(z, y[T_X : T_Y + 1])
         rate = y[E_X_RATE : E_Y_RATE + 1] + np.multiply.outer(z, y[T_X_RATE : T_Y_RATE + 1])
@@ -177,6 +183,7 @@ class ElasticContact(ContactElement):
         return self._states(self._slices(film_motion(*pair), s), s)
 
     def _states(self, parts: tuple[Array, ...], surface: Array) -> Array:
+        """Return `states` from the result of `_slices`."""
         _, e, rate, _, _, B, _, _, a = parts
         coefficients, rates = surface
         gap = self.clearance - np.hypot(*e.T) + B @ coefficients

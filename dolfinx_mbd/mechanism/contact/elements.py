@@ -38,7 +38,7 @@ from dolfinx_mbd.mechanism.joints import FrameRef
 __all__ = ["Contact", "Surface", "bore_contact", "guide_contact", "plane_contact", "sphere_contact"]
 
 _LAW = "for example ContactLaw(1e9, damping=0.1)"
-_WIDE = 1.0  # largest clearance relative to the radius of a pin or ball without a warning
+_MAX_CLEARANCE = 1.0  # largest ratio to the radius of a pin or ball without a warning
 
 
 class Surface(NamedTuple):
@@ -117,13 +117,13 @@ class Contact(ContactElement):
             vector(f"{label}: point", surface.point, unit="m")
             vector(f"{label}: normal", surface.normal)
         rows = [(s.shape, *s.normal, s.size, s.sign, s.radius) for s in surfaces]
-        share = 1.0 / len(rows) if self.shared else 1.0
+        fraction = 1.0 / len(rows) if self.shared else 1.0
         assign(
             self,
             surfaces=surfaces,
             _points=np.array([surface.point for surface in surfaces], dtype=float),
             _surfaces=np.array(array(label, rows)),
-            _law=self.law.numbers(share),
+            _law=self.law.numbers(fraction),
         )
 
     def placed(self, pair: FramePair) -> Contact:
@@ -301,13 +301,13 @@ def bore_contact(
 def _warn_of_clearance(name: str, clearance: float, radius: float) -> None:
     """Warn if a clearance is larger than the radius of the pin or ball, unless that is zero."""
     ratio = clearance / radius if radius > 0.0 else 0.0
-    if ratio > _WIDE:
+    if ratio > _MAX_CLEARANCE:
         text = (
             f"load {name!r}: the clearance of {clearance:.3g} m is {ratio:.3g} times the radius of "
             f"the pin or ball, {radius:.3g} m. Check the units: both are in m"
         )
         quantity = "clearance relative to the radius"
-        warn(UnitsWarning(text, quantity=quantity, value=ratio, limit=_WIDE))
+        warn(UnitsWarning(text, quantity=quantity, value=ratio, limit=_MAX_CLEARANCE))
 
 
 def guide_contact(

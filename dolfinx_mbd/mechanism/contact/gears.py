@@ -33,9 +33,9 @@ from dolfinx_mbd.mechanism.law_elements import LawElement, PairMotion
 
 __all__ = ["GearPair"]
 
-_PARALLEL = 1e-3  # largest sine of the angle between the axes of the wheels
+_MAX_SINE = 1e-3  # of the angle between the axes of the wheels
 # Parts of `_coordinates` in the plane of the first wheel: line of centres, x axis of the second one
-_CENTRE, _MARK = slice(0, 2), slice(3, 5)
+_CENTRES, _X_AXIS = slice(0, 2), slice(3, 5)
 
 
 class _Mesh(NamedTuple):
@@ -106,9 +106,9 @@ class GearPair(LawElement, ContactElement):
         label = f"gear pair {self.name!r}"
         if not isinstance(self.teeth, Sequence) or len(self.teeth) != 2:
             reject(f"{label}: teeth", self.teeth, "two whole numbers")
-        one = integer(f"{label}: teeth", self.teeth[0], low=1)
-        two = integer(f"{label}: teeth", self.teeth[1])
-        if two == 0 or (two < 0 and -two <= one):
+        first = integer(f"{label}: teeth", self.teeth[0], low=1)
+        second = integer(f"{label}: teeth", self.teeth[1])
+        if second == 0 or (second < 0 and -second <= first):
             expected = "two whole numbers, the second negative and larger for a ring gear"
             reject(f"{label}: teeth", self.teeth, expected)
         module = number(f"{label}: module", self.module, positive=True, unit="m")
@@ -117,8 +117,9 @@ class GearPair(LawElement, ContactElement):
         angle = number(f"{label}: pressure_angle", self.pressure_angle, positive=True, high=1.0)
         if self.offset is not None:
             number(f"{label}: offset", self.offset, unit="m")
-        size = 0.5 * module * math.cos(angle)
-        assign(self, _base=(size * one, size * two), _spline=self._table(f"{label}: stiffness"))
+        per_tooth = 0.5 * module * math.cos(angle)
+        base = per_tooth * first, per_tooth * second
+        assign(self, _base=base, _spline=self._table(f"{label}: stiffness"))
         if not 2.0 * self.backlash < self._pitch:
             reject(f"{label}: backlash", self.backlash, "less than half the base pitch")
 
@@ -153,7 +154,7 @@ class GearPair(LawElement, ContactElement):
         """
         y = _coordinates(self.relative(pair))
         axes = pair.Q1[:, 2] @ pair.Q2[:, 2]
-        if 1.0 - abs(axes) > 0.5 * _PARALLEL**2:
+        if 1.0 - abs(axes) > 0.5 * _MAX_SINE**2:
             raise InputError(f"gear pair {self.name!r}: the z axes of its frames are not parallel")
         centre, _ = _in_plane(y)
         a, reference = math.hypot(*centre), 0.5 * self.module * abs(sum(self.teeth))
@@ -172,15 +173,15 @@ class GearPair(LawElement, ContactElement):
 
     def _rotation(self, y: Array) -> float:
         """Return −B ψ + r₂ β, m."""
-        one, two = self._base
+        r1, r2 = self._base
         (cx, cy), (ax, ay) = _in_plane(y)
         psi, beta = math.atan2(cy, cx), math.atan2(ay, ax)
-        return -(one + two) * psi + two * beta
+        return -(r1 + r2) * psi + r2 * beta
 
     def _mesh(self, y: Array) -> _Mesh:
         """Return the overlaps at coordinates y (6,)."""
-        one, two = self._base
-        total = one + two
+        r1, r2 = self._base
+        total = r1 + r2  # B
         (cx, cy), (ax, ay) = _in_plane(y)
         a, size = math.hypot(cx, cy), math.hypot(ax, ay)
         if a <= abs(total):
@@ -190,29 +191,30 @@ class GearPair(LawElement, ContactElement):
                 f"{abs(total) / math.cos(self.pressure_angle):.6g} m",
             )
         alpha, start = math.acos(abs(total) / a), self.pressure_angle
+        # B (inv α − inv α₀), and its first and second derivative with respect to a
         opening = total * (math.tan(alpha) - alpha - math.tan(start) + start)
         slope = math.copysign(math.sin(alpha), total)
-        bend = math.copysign(math.cos(alpha) ** 2 / (a * math.sin(alpha)), total)
+        curvature = math.copysign(math.cos(alpha) ** 2 / (a * math.sin(alpha)), total)
         u = self._rotation(y) - (self.offset or 0.0)
         u -= self._pitch * round(u / self._pitch)
         c, t = np.array([cx, cy]) / a, np.array([-cy, cx]) / a
         x, n = np.array([ax, ay]) / size, np.array([-ay, ax]) / size
-        turn, turns = np.zeros(6), np.zeros((6, 6))  # derivatives of u
-        turn[_CENTRE], turn[_MARK] = -total * t / a, two * n / size
+        u_gradient, u_hessian = np.zeros(6), np.zeros((6, 6))
+        u_gradient[_CENTRES], u_gradient[_X_AXIS] = -total * t / a, r2 * n / size
         mixed = (np.outer(t, c) + np.outer(c, t)) / a**2
-        turns[_CENTRE, _CENTRE] = total * mixed
-        turns[_MARK, _MARK] = -two * (np.outer(n, x) + np.outer(x, n)) / size**2
+        u_hessian[_CENTRES, _CENTRES] = total * mixed
+        u_hessian[_X_AXIS, _X_AXIS] = -r2 * (np.outer(n, x) + np.outer(x, n)) / size**2
         open_gradient, open_hessian = np.zeros(6), np.zeros((6, 6))
-        open_gradient[_CENTRE] = slope * c
-        open_hessian[_CENTRE, _CENTRE] = bend * np.outer(c, c) + slope / a * np.outer(t, t)
+        open_gradient[_CENTRES] = slope * c
+        open_hessian[_CENTRES, _CENTRES] = curvature * np.outer(c, c) + slope / a * np.outer(t, t)
         phase_gradient = np.zeros(6)
-        phase_gradient[_CENTRE] = -one * t / (a * self._pitch)
+        phase_gradient[_CENTRES] = -r1 * t / (a * self._pitch)
         gap = 0.5 * self.backlash + opening
         return _Mesh(
             (u - gap, -u - gap),
-            (turn - open_gradient, -turn - open_gradient),
-            (turns - open_hessian, -turns - open_hessian),
-            -one * math.atan2(y[1], y[0]) / self._pitch,
+            (u_gradient - open_gradient, -u_gradient - open_gradient),
+            (u_hessian - open_hessian, -u_hessian - open_hessian),
+            -r1 * math.atan2(cy, cx) / self._pitch,
             phase_gradient,
         )
 
@@ -244,6 +246,7 @@ class GearPair(LawElement, ContactElement):
         return self._flanks(self.relative(pair, *time))
 
     def _flanks(self, motion: PairMotion) -> Array:
+        """Return gap (m), gap rate (m/s) and force (N) of both flanks, shape (2, 3)."""
         mesh, _, _, rate, force = self._forces(motion)
         return np.column_stack([-np.array(mesh.overlap), -rate, force])
 
@@ -263,8 +266,9 @@ class GearPair(LawElement, ContactElement):
             if F > 0.0:
                 g -= F * gradient
                 factor, c = 1.0 + self.damping * (gradient @ rates), k * overlap * self.damping
-                change = factor * (k * gradient + slope * overlap * mesh.phase_gradient)
-                by_y -= np.outer(gradient, change + c * hessian @ rates) + F * hessian
+                elastic_gradient = k * gradient + slope * overlap * mesh.phase_gradient
+                force_gradient = factor * elastic_gradient + c * hessian @ rates
+                by_y -= np.outer(gradient, force_gradient) + F * hessian
                 by_rate -= c * np.outer(gradient, gradient)
         X = skew(y[3:])
         y_by_motion, rate_by_motion = np.zeros((6, 12)), np.zeros((6, 12))
@@ -295,4 +299,4 @@ def _coordinates(motion: PairMotion) -> Array:
 
 def _in_plane(y: Array) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the line of centres, and the x axis of the second wheel, in the plane of the first."""
-    return tuple(y[_CENTRE]), tuple(y[_MARK])
+    return tuple(y[_CENTRES]), tuple(y[_X_AXIS])

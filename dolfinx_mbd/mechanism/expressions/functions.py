@@ -163,6 +163,7 @@ class TableMotion:
 
     @cached_property
     def _polynomials(self) -> Sequence[scipy.interpolate.BPoly]:
+        """Return the piecewise polynomials of position, rate and acceleration."""
         columns: list[Array] = [self.positions, self.rates, self.accelerations]  # type: ignore[list-item]
         rows = np.stack(columns, axis=1)
         position = scipy.interpolate.BPoly.from_derivatives(self.times, rows)
@@ -213,18 +214,18 @@ class VectorFormula:
 
 
 def expression_text(name: str, value: Any) -> str:
-    """Return an expression; a number is one, too."""
+    """Return an expression as text; a number is an expression, too."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return repr(number(name, value)) if is_number else instance(name, value, str, "such as '2*t'")
 
 
 def expression(value: Any, variables: tuple[str, ...]) -> Any:
-    """Return the formula of a text; other values are returned as they are."""
+    """Return the formula of a text; other values are returned unchanged."""
     return Formula(value, variables) if isinstance(value, str) else value
 
 
 def expressions(value: Any, variables: tuple[str, ...] = FRAME_VARIABLES) -> Any:
-    """Return the formula of three texts or numbers; other values are returned as they are."""
+    """Return the formula of three texts or numbers; other values are returned unchanged."""
     is_text = isinstance(value, (list, tuple)) and any(isinstance(v, str) for v in value)
     if not is_text:
         return value

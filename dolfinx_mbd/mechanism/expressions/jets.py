@@ -61,9 +61,10 @@ class Jet:
         if isinstance(power, Jet) and (power.first or power.second):
             return _exp(power * _log(self))
         n, x = float(_jet(power).value), self.value
-        slope = 0.0 if n == 0.0 else n * x ** (n - 1)
-        curvature = 0.0 if n in (0.0, 1.0) else n * (n - 1) * x ** (n - 2)
-        return self.through(x**n, slope, curvature)
+        # `math.pow` raises an error where `**` returns a complex number
+        slope = 0.0 if n == 0.0 else n * math.pow(x, n - 1)
+        curvature = 0.0 if n in (0.0, 1.0) else n * (n - 1) * math.pow(x, n - 2)
+        return self.through(math.pow(x, n), slope, curvature)
 
     def __rpow__(self, base: Any) -> Jet:
         return _exp(self * math.log(base))
@@ -85,10 +86,12 @@ class Jet:
 
 
 def _jet(x: Any) -> Jet:
+    """Return a number as a jet of a constant."""
     return x if isinstance(x, Jet) else Jet(float(x))
 
 
 Triple = Callable[[float], tuple[float, float, float]]
+"""Function that returns the value, the slope and the curvature of another function."""
 
 
 def _lifted(function: Callable[[float], float], derivatives: Triple) -> Callable[[Any], Any]:

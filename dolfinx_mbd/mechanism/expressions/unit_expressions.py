@@ -58,6 +58,7 @@ class Dimension(NamedTuple):
 
 
 def _units() -> dict[str, tuple[float, Dimension]]:
+    """Return the units by name."""
     newton, pascal = Dimension(1, 1, -2), Dimension(-1, 1, -2)
     joule, watt = Dimension(2, 1, -2), Dimension(2, 1, -3)
     rate, angle = Dimension(time=-1, angle=1), Dimension(angle=1)
@@ -82,24 +83,29 @@ def _units() -> dict[str, tuple[float, Dimension]]:
 UNITS = _units()
 """Units by name: factor to SI and dimension."""
 
-_POWERS = {"²": "2", "³": "3", "⁻": "-", "¹": "1", "⁴": "4"}
+_SUPERSCRIPTS = {"²": "2", "³": "3", "⁻": "-", "¹": "1", "⁴": "4"}
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _QUANTITY = re.compile(rf"\s*([-+]?{_NUMBER})\s*((?:1/)?[A-Za-zµ°%].*?)\s*")
+"""A number and its unit, the whole text."""
+
 _SUFFIXED = re.compile(rf"(?<![\w.])({_NUMBER})([A-Za-zµ°%]*)")
+"""A number in an expression and, without a space, the name of its unit."""
+
 _FACTOR = re.compile(r"([A-Za-zµ°%]+|1)(?:\^|\*\*)?(-?\d+(?:\.5)?)?")
+"""A factor of a unit: a name and its exponent."""
 
 
 def parse_unit(text: str) -> tuple[float, Dimension] | None:
     """Return the factor to SI and the dimension of a unit such as `N s/m` or `kg m²`, or None."""
-    for sign, digit in _POWERS.items():
-        text = text.replace(sign, digit)
+    for superscript, digit in _SUPERSCRIPTS.items():
+        text = text.replace(superscript, digit)
     factor, dimension, power = 1.0, Dimension(), 1.0
     words = re.findall(r"/|[^\s*/·]+", re.sub(r"\*\*", "^", text).replace("(", "").replace(")", ""))
     if not words:
         return None
     for word in words:
         if word == "/":
-            power = -1.0
+            power = -1.0  # of all factors that follow, as in N/m s
             continue
         match = _FACTOR.fullmatch(word)
         if match is None or match[1] not in UNITS:
@@ -110,12 +116,12 @@ def parse_unit(text: str) -> tuple[float, Dimension] | None:
     return factor, dimension
 
 
-_NODES = (
+_PERMITTED_NODES = (
     *(ast.Expression, ast.Constant, ast.Name, ast.expr_context, ast.BinOp, ast.UnaryOp, ast.Call),
     *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.USub, ast.UAdd),
     *(ast.IfExp, ast.Compare, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
 )
-_LONGEST = 2000  # characters of an expression
+_MAX_LENGTH = 2000  # characters of an expression
 _CONSTANTS = {"pi": math.pi, "true": 1.0, "false": 0.0}
 
 
@@ -130,8 +136,8 @@ def compiled(text: str, names: frozenset[str]) -> CodeType:
     Raises:
         InputError: The text is not an expression, or uses an unknown name or function.
     """
-    if len(text) > _LONGEST:
-        raise InputError(f"an expression has at most {_LONGEST} characters", value=text)
+    if len(text) > _MAX_LENGTH:
+        raise InputError(f"an expression has at most {_MAX_LENGTH} characters", value=text)
     source = _SUFFIXED.sub(_with_factor, text.replace("^", "**"))
     try:
         tree = ast.parse(source.strip(), mode="eval")
@@ -147,6 +153,7 @@ def compiled(text: str, names: frozenset[str]) -> CodeType:
 
 
 def _unknown_unit(unit: str, text: str) -> str:
+    """Return a message about an unknown unit in a text, with the known units."""
     similar = difflib.get_close_matches(unit, UNITS, n=1)
     hint = f"did you mean {similar[0]!r}? Known" if similar else "known"
     names = ", ".join(name for name in UNITS if name != "1")
@@ -164,7 +171,8 @@ def _with_factor(match: re.Match[str]) -> str:
 
 
 def _check_node(node: ast.AST, text: str, names: frozenset[str]) -> None:
-    if not isinstance(node, _NODES):
+    """Raise an error if a part of an expression is not permitted."""
+    if not isinstance(node, _PERMITTED_NODES):
         raise InputError(f"{text!r} contains more than arithmetic", value=text)
     if isinstance(node, ast.Constant) and (
         isinstance(node.value, bool) or not isinstance(node.value, (int, float))
@@ -193,9 +201,12 @@ def scope_of(constants: Mapping[str, float]) -> dict[str, Any]:
 def value_of(text: str, code: CodeType, scope: dict[str, Any], values: Mapping[str, Any]) -> Any:
     """Return the value of compiled code; the text is for messages."""
     try:
-        return eval(code, scope, values)
+        result = eval(code, scope, values)
     except (ArithmeticError, ValueError, TypeError) as error:
         raise InputError(f"{text!r} has no value: {error}", value=text) from None
+    if isinstance(result, complex):  # a fractional power of a negative number
+        raise InputError(f"{text!r} has no real value: {result:.6g}", value=text)
+    return result
 
 
 def number(value: Any, parameters: Mapping[str, float], unit: str = "") -> float:
@@ -264,9 +275,11 @@ def check_expression(
     known = dict(parameters)
 
     def name_of(match: re.Match[str]) -> str:
+        """Return a name with the dimension of the unit in place of a number with a unit."""
         if not match[2]:
             return match[0]
-        known[name := f"_unit_{match[2].encode().hex()}"] = UNITS[match[2]][1]
+        name = f"_unit_{match[2].encode().hex()}"  # letters and digits for signs such as °
+        _, known[name] = UNITS[match[2]]
         return name
 
     source = _SUFFIXED.sub(name_of, text.replace("^", "**")).strip()
@@ -336,6 +349,7 @@ def _name_of(dimension: Dimension) -> str:
 
 
 def _check_unit(value: str, unit: str, dimension: Dimension, expected: str) -> None:
+    """Raise an error if a dimension agrees with none of the expected units."""
     allowed = [parse_unit(word) for word in expected.split("|") if word]
     dimensions = [entry[1] for entry in allowed if entry is not None]
     if dimensions and not any(dimension.agrees(other) for other in dimensions):

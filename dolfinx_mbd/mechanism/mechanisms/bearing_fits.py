@@ -20,8 +20,8 @@ from dolfinx_mbd.mechanism.mechanisms.engine_block import EngineBlock
 from dolfinx_mbd.mechanism.mechanisms.engine_crank import EngineCrank
 from dolfinx_mbd.mechanism.mechanisms.engine_design import EngineDesign
 
-_SIZE = 1e-3  # largest relative error of a radius or a length
-_SHELL = 0.25  # largest thickness of a bearing shell / radius of the journal
+_TOLERANCE = 1e-3  # largest relative error of a radius or a length
+_MAX_SHELL = 0.25  # largest ratio of the thickness of a bearing shell to the radius of the journal
 
 
 def check_fits(
@@ -39,12 +39,12 @@ def check_fits(
         journal = journals[k] if journals else None
         _check(f"main bearing {k + 1}", film, journal, bores[k] if bores else None)
     for k, rod in enumerate(rods):
-        pin, away = None, 0.0
+        pin, distance = None, 0.0
         if shaft is not None:
             pin = shaft.body.interface(shaft.pins[k * len(shaft.pins) // len(rods)])
-            away = abs(float(design.positions[k] - pin.point[2]))
+            distance = abs(float(design.positions[k] - pin.point[2]))
         big, small = rod_ends(rod, ends)
-        _check(f"big end of cylinder {k + 1}", bearings["big_end"][k], pin, big, away)
+        _check(f"big end of cylinder {k + 1}", bearings["big_end"][k], pin, big, distance)
         _check(f"small end of cylinder {k + 1}", bearings["small_end"][k], None, small)
     _check_overlap(design, bearings["big_end"])
 
@@ -54,31 +54,32 @@ def _check(
     bearing: JointClearance | None,
     journal: Interface | None,
     bore: Interface | None,
-    away: float = 0.0,
+    distance: float = 0.0,
 ) -> None:
     """Raise an error if a bearing, its journal and its bore do not fit.
 
-    `away` is the distance of the middle of the bearing from that of the journal, m.
+    `distance` is the distance of the middle of the bearing from that of the journal, m.
     """
+    # Sizes that are unknown are zero
     radius, length, clearance = (0.0, 0.0, 0.0) if bearing is None else bearing.size
     pin, width = (0.0, 0.0) if journal is None else (journal.radius, journal.length)
     hole, depth = (0.0, 0.0) if bore is None else (bore.radius, bore.length)
     text = ""
-    if radius and pin and abs(radius - pin) > max(clearance, _SIZE * radius):
+    if radius and pin and abs(radius - pin) > max(clearance, _TOLERANCE * radius):
         text = f"its radius of {radius:.6g} m does not fit the journal of {pin:.6g} m"
-    elif length and width and 2 * away + length > (1 + _SIZE) * width:
+    elif length and width and 2 * distance + length > (1 + _TOLERANCE) * width:
         text = f"its length of {length:.6g} m does not fit on the journal of {width:.6g} m"
-        text += f", whose middle is {away:.3g} m away" if away > _SIZE * width else ""
-    elif length and depth and length > (1 + _SIZE) * depth:
+        text += f", whose middle is {distance:.3g} m away" if distance > _TOLERANCE * width else ""
+    elif length and depth and length > (1 + _TOLERANCE) * depth:
         text = f"its length of {length:.6g} m does not fit into the bore of {depth:.6g} m"
     elif hole and (inner := pin or radius):
         part = "journal" if pin else "bearing"
-        if hole < (1 - _SIZE) * inner:
+        if hole < (1 - _TOLERANCE) * inner:
             text = f"the {part} has a radius of {inner:.6g} m, and the bore only {hole:.6g} m"
-        elif hole > (1 + _SHELL) * inner:
+        elif hole > (1 + _MAX_SHELL) * inner:
             text = (
                 f"the bore has a radius of {hole:.6g} m, and the {part} only {inner:.6g} m, more "
-                f"than a bearing shell of {_SHELL:g} times the radius takes"
+                f"than a bearing shell of {_MAX_SHELL:g} times the radius takes"
             )
     if text:
         where = "" if bore is None else f" (interface {bore.name!r})"
@@ -91,13 +92,13 @@ def _check_overlap(design: EngineDesign, films: Sequence[JointClearance | None])
     throws: Any = np.exp(1j * np.asarray(design.throw_angles))
     lengths = [0.0 if film is None else film.size[1] for film in films]
     for i, j in combinations(range(design.cylinders), 2):
-        between = abs(float(design.positions[i] - design.positions[j]))
-        least = 0.5 * (lengths[i] + lengths[j])
-        if lengths[i] and lengths[j] and abs(throws[i] - throws[j]) < _SIZE:
-            if between < (1 - _SIZE) * least:
+        distance = abs(float(design.positions[i] - design.positions[j]))
+        required = 0.5 * (lengths[i] + lengths[j])
+        if lengths[i] and lengths[j] and abs(throws[i] - throws[j]) < _TOLERANCE:
+            if distance < (1 - _TOLERANCE) * required:
                 raise InputError(
-                    f"the big ends of cylinders {i + 1} and {j + 1} are {between:.6g} m apart on "
-                    f"one pin; their bearings need {least:.6g} m",
+                    f"the big ends of cylinders {i + 1} and {j + 1} are {distance:.6g} m apart on "
+                    f"one pin; their bearings need {required:.6g} m",
                     argument="bearings",
                     value=films[i],
                 )

@@ -68,7 +68,8 @@ def rigid_rod(
     x = 0.5 * length if centre is None else number("centre", centre, unit="m")
     J = mass * length * length / 12 if inertia is None else inertia
     J = number("inertia", J, low=0.0, unit="kg m²")
-    second = np.diag([J + mass * x * x, *[mass * width * width / 12] * 2])
+    across = mass * width * width / 12  # ∫ρ y² and ∫ρ z²
+    second = np.diag([J + mass * x * x, across, across])
     points = (ENDS[0], np.zeros(3)), (ENDS[1], np.array([length, 0.0, 0.0]))
     return ReducedBody.from_arrays(
         name=name,
@@ -128,14 +129,17 @@ def create_crank(
         frames[name] = Frame((radius * np.cos(pin_angle), radius * np.sin(pin_angle), z))
     shape = _crank_shape(radius, sorted(pins.values(), key=lambda pin: pin[1]))
     rotation = [np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2)]
-    moments = [0.75 * Jz, 0.75 * Jz, Jz]
+    moments = [0.75 * Jz, 0.75 * Jz, Jz]  # those about x and y have no effect on the motion
     return RigidBody("crank", mass, moments, frames=frames, rotation=rotation, shape=shape)
 
 
 def _crank_shape(radius: float, pins: list[tuple[float, float]]) -> Shape:
-    """Return pins, webs and shaft for drawings; they do not determine the mass."""
-    half, web = 0.30 * radius, 0.12 * radius
-    parts, edges = [], [pins[0][1] - half - web - radius]
+    """Return pins, webs and shaft for drawings; they do not determine the mass.
+
+    `pins` contains angle (rad) and position (m) of each pin along the shaft.
+    """
+    half, web = 0.30 * radius, 0.12 * radius  # half the length of a pin, and width of a web
+    parts, edges = [], [pins[0][1] - half - web - radius]  # starts and ends of pieces of shaft
     for pin_angle, z in pins:
         rotation = rotation_about_z(pin_angle)
         x, y, _ = radius * rotation[:, 0]

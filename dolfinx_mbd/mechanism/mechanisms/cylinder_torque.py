@@ -73,8 +73,8 @@ class CylinderTorque:
         """Return the torque (N m) at angles of the shaft (rad) and a speed (rad/s)."""
         cycle = np.asarray(angle, dtype=float) - self.firing
         motion = self.crank.motion(cycle + self.crank.top_angle)  # at unit speed
-        on_speed = getattr(self.pressure, "depends_on_speed", False)
-        p = self.pressure(cycle, abs(speed)) if on_speed else self.pressure(cycle)
+        depends_on_speed = getattr(self.pressure, "depends_on_speed", False)
+        p = self.pressure(cycle, abs(speed)) if depends_on_speed else self.pressure(cycle)
         force = np.pi * self.bore**2 / 4 * (np.asarray(p) - self.ambient)
         inertia = self.mass * speed * speed * motion.slider_acceleration
         return np.asarray(-(force + inertia) * motion.slider_velocity)
@@ -84,8 +84,8 @@ class CylinderTorque:
         cycle = float(angle) - self.firing
         velocity, acceleration = self.crank.slider_rates(cycle + self.crank.top_angle)
         pressure: Any = getattr(self.pressure, "at", self.pressure)
-        on_speed = getattr(self.pressure, "depends_on_speed", False)
-        p = float(pressure(cycle, abs(speed)) if on_speed else pressure(cycle))
+        depends_on_speed = getattr(self.pressure, "depends_on_speed", False)
+        p = float(pressure(cycle, abs(speed)) if depends_on_speed else pressure(cycle))
         force = math.pi * self.bore**2 / 4 * (p - self.ambient)
         return -(force + self.mass * speed * speed * acceleration) * velocity
 

@@ -42,9 +42,11 @@ from dolfinx_mbd.mechanism.protocol import Body, Frame
 from dolfinx_mbd.mechanism.system import System
 
 BEARINGS = ("big_end", "small_end", "main")
-_HINT = "reduce(...).body or ReducedBody.load(path), or a list of them"
-_FILM = "Clearance(...) or bearings.OilFilm(...), or a list of them"
-_DISC = 4.0  # radius of the flywheel / crank radius
+"""Names of the kinds of bearings."""
+
+_ROD_HINT = "reduce(...).body or ReducedBody.load(path), or a list of them"
+_BEARING_HINT = "Clearance(...) or bearings.OilFilm(...), or a list of them"
+_FLYWHEEL_RATIO = 4.0  # ratio of the radius of the flywheel to the crank radius
 
 
 def engine(  # noqa: PLR0913  (each part of an engine is one argument)
@@ -135,8 +137,12 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
     if not isinstance(pressure, bool):
         check_pressure("pressure", pressure)
     rods = _rods(rod, design.cylinders)
-    mains = len(case.mains) if case is not None else len(shaft.mains) if shaft is not None else 1
-    films = _bearings(bearings, design.cylinders, mains)
+    num_mains = 1
+    if case is not None:
+        num_mains = len(case.mains)
+    elif shaft is not None:
+        num_mains = len(shaft.mains)
+    films = _bearings(bearings, design.cylinders, num_mains)
     if shaft is not None:
         shaft.check_places(design)
     ground, carrier, places, mount_loads = _carrier(design, shaft, case, mounts, damping_ratio)
@@ -149,15 +155,15 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
         bodies, joints, crank_loads = _reduced_crank(
             places, design, shaft, angle, flexible, films["main"]
         )
-        each = design.cylinders // len(shaft.pins)
-        pins = [shaft.pins[k // each] for k in range(design.cylinders)]
+        cylinders_per_pin = design.cylinders // len(shaft.pins)
+        pins = [shaft.pins[k // cylinders_per_pin] for k in range(design.cylinders)]
     crank_body: Any = bodies[0]
     options = ends, damping_ratio, stiffening, films
     more_bodies, more_joints, parts = _cylinders(
         places, crank_body, rods, design, pins, angle, options, case
     )
     joints += more_joints
-    acting = "guide"
+    acting = "guide"  # kind of the joints on which the gas acts
     if case is not None:
         joints.append(free_motion("output", ground.frame("output"), joints[0].second))
         if case.heads:
@@ -218,12 +224,14 @@ def _bearings(
     for place in BEARINGS:
         count, value = mains if place == "main" else cylinders, films.get(place)
         if isinstance(value, (list, tuple)):
-            result[place] = list(items(f"bearings[{place!r}]", value, JointClearance, _FILM))
+            result[place] = list(
+                items(f"bearings[{place!r}]", value, JointClearance, _BEARING_HINT)
+            )
             if len(value) != count:
                 text = f"the engine has {count} bearings {place!r}, and the list has {len(value)}"
                 raise InputError(text, argument="bearings", value=value)
         else:
-            instance(f"bearings[{place!r}]", value, (JointClearance, type(None)), _FILM)
+            instance(f"bearings[{place!r}]", value, (JointClearance, type(None)), _BEARING_HINT)
             result[place] = [value] * count
     return result
 
@@ -231,9 +239,9 @@ def _bearings(
 def _rods(rod: ReducedBody | Sequence[ReducedBody], count: int) -> list[ReducedBody]:
     """Return the rod of each cylinder."""
     if isinstance(rod, (list, tuple)):
-        rods = list(items("rod", rod, ReducedBody, _HINT))
+        rods = list(items("rod", rod, ReducedBody, _ROD_HINT))
     else:
-        rods = [instance("rod", rod, ReducedBody, _HINT)] * count
+        rods = [instance("rod", rod, ReducedBody, _ROD_HINT)] * count
     if len(rods) != count:
         reject("rod", rod, f"a reduced rod, or one for each of {count} cylinders")
     return rods
@@ -305,7 +313,7 @@ def _reduced_crank(
     mains = dict(zip(_main_names(shaft.mains), map(crank.frame, shaft.mains), strict=True))
     joints, loads = _main_bearings(places, mains, films)
     if design.flywheel_inertia:
-        inertia, radius = design.flywheel_inertia, _DISC * design.crank_radius
+        inertia, radius = design.flywheel_inertia, _FLYWHEEL_RATIO * design.crank_radius
         interface = shaft.body.interface(shaft.flange)
         disc = RigidBody.cylinder(
             "flywheel",
@@ -370,7 +378,10 @@ def _gas_forces(
     pressure: Callable[..., ArrayLike] | bool,
     acting: str,
 ) -> list[Load]:
-    """Return the gas force of each cylinder on its joint, ``guide k`` or ``head k``."""
+    """Return the gas force of each cylinder on its joint, ``guide k`` or ``head k``.
+
+    `acting` is the kind of the joint, ``guide`` or ``head``.
+    """
     if pressure is False:
         return []
     loads: list[Load] = []

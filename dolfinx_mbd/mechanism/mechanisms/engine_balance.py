@@ -160,7 +160,8 @@ def engine_balance(
     throws, banks = np.asarray(design.throw_angles), np.asarray(design.bank_angles)
     z, orders = design.positions, np.array(_ORDERS)[:, None]
     axes = np.stack([np.cos(banks), np.sin(banks)], axis=1)
-    waves = -oscillating * lines[:, None] * np.exp(1j * orders * (throws - banks))  # (2, n)
+    # Amplitudes of the oscillating force of each cylinder along its axis, (2, n)
+    waves = -oscillating * lines[:, None] * np.exp(1j * orders * (throws - banks))
     pins = np.stack([np.cos(throws), np.sin(throws)], axis=1)
     static = rotating * design.crank_radius * pins.sum(axis=0)
     static = static + array("unbalance", unbalance, (2,))

@@ -24,6 +24,8 @@ from dolfinx_mbd.mechanism.mechanisms.engine_design import EngineDesign
 from dolfinx_mbd.mechanism.protocol import Frame
 
 Mounts = Mapping[str, tuple[ArrayLike, ArrayLike]]
+"""Stiffness and damping of each mount by the name of the interface of the block."""
+
 _HINT = "for example {'mount_1': (stiffness, damping)}, six numbers each"
 
 

@@ -18,8 +18,9 @@ from dolfinx_mbd.mechanism.loads import JointCoordinate, JointLoad, slopes
 from dolfinx_mbd.mechanism.mechanisms.gas import AMBIENT_PRESSURE
 
 _BYTES_PER_CYLINDER = 30_000  # minimum memory of the bodies and joints of a cylinder, bytes
-_SAME = 1e-6  # two angles or relative positions that differ by less are the same
+_SAME = 1e-6  # angles (rad) or relative positions that differ by less are considered equal
 _FIRING_ORDERS = {3: (1, 3, 2), 4: (1, 3, 4, 2)}
+"""Default firing orders by the number of cylinders."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +133,7 @@ class EngineDesign:
         return np.asarray(self.spacing * (np.arange(self.cylinders) - middle))
 
     def _check_positions(self) -> None:
-        """Raise an error if two cylinders at one position need different throws, or are one."""
+        """Raise an error if cylinders at one position have different throws or the same bank."""
         places, banks = self.positions, np.exp(1j * np.asarray(self.bank_angles))
         throws = np.exp(1j * np.asarray(self.throw_angles))
         for k, j in combinations(range(self.cylinders), 2):
@@ -148,6 +149,7 @@ class EngineDesign:
                 )
 
     def _checked_throws(self) -> Array:
+        """Return the throw angles, rad; by default each cylinder fires at top dead centre."""
         firing = np.asarray(self.firing_angles, dtype=float)
         top = np.mod(np.asarray(self.bank_angles) - firing, 2 * np.pi)  # fire at top dead centre
         if self.throw_angles is None:
@@ -189,15 +191,15 @@ class GasForce:
         if not callable(pressure):
             reject("pressure", pressure, "a function of the crank angle")
         self.pressure, self.firing, self.area = pressure, float(firing), float(area)
-        self.on_speed = bool(getattr(pressure, "depends_on_speed", False))
+        self.depends_on_speed = bool(getattr(pressure, "depends_on_speed", False))
         self._at: Callable[..., Any] = getattr(pressure, "at", pressure)
-        name = "slopes_at" if self.on_speed else "slope_at"
+        name = "slopes_at" if self.depends_on_speed else "slope_at"
         self._slope: Callable[..., Any] | None = getattr(pressure, name, None)
 
     def __call__(self, t: float, angle: float, rate: float) -> float:
         """Return the force on the piston, N."""
         cycle = float(angle) - self.firing
-        pressure = float(self._at(cycle, abs(rate)) if self.on_speed else self._at(cycle))
+        pressure = float(self._at(cycle, abs(rate)) if self.depends_on_speed else self._at(cycle))
         return -self.area * (pressure - AMBIENT_PRESSURE)
 
     def derivatives(self, t: float, angle: float, rate: float) -> tuple[float, float]:
@@ -205,8 +207,8 @@ class GasForce:
         cycle = float(angle) - self.firing
         if self._slope is None:
             by_angle, by_rate = slopes(lambda s, w: self(t, s, w), angle, rate)
-            return by_angle, by_rate if self.on_speed else 0.0
-        if not self.on_speed:
+            return by_angle, by_rate if self.depends_on_speed else 0.0
+        if not self.depends_on_speed:
             return -self.area * self._slope(cycle), 0.0
         by_angle, by_speed = self._slope(cycle, abs(rate))
         return -self.area * by_angle, -self.area * by_speed * np.sign(rate)

@@ -39,9 +39,9 @@ AMBIENT_PRESSURE = 101325.0
 
 _UNITS = {"Pa": 1.0, "kPa": 1e3, "bar": 1e5, "MPa": 1e6, "deg": math.pi / 180, "rad": 1.0}
 _LARGEST_GAP = math.radians(30.0)  # largest gap between neighbouring angles of a table, rad
-_JUMP = 0.05  # largest difference between the ends of a period relative to the range of pressure
-_ROUGHNESS = 0.1  # largest error of a spline through every second row relative to this range
-_PEAKS = 1e4, 1e8  # plausible largest pressures of a cycle, Pa
+_MAX_JUMP = 0.05  # largest difference of the ends of a period relative to the range of pressure
+_MAX_ROUGHNESS = 0.1  # largest error of a spline through every second row relative to this range
+_PLAUSIBLE_PEAKS = 1e4, 1e8  # smallest and largest plausible peak pressure, Pa
 
 
 class _Curve:
@@ -51,6 +51,7 @@ class _Curve:
     _pieces: tuple[float, list[float], list[list[float]]]
 
     def _set_curve(self, degrees: Array, values: Array) -> None:
+        """Set the spline through values at angles in degrees."""
         curve = scipy.interpolate.CubicSpline(degrees, values, bc_type="periodic")
         knots = curve.x.tolist()
         pieces = knots[-1] - knots[0], knots[:-1], curve.c.T.tolist()
@@ -128,7 +129,7 @@ class PressureTable(_Curve):
 
     def _check_unit(self, peak: float) -> None:
         """Warn if the largest pressure is not that of an engine, because its unit is wrong."""
-        lowest, highest = _PEAKS
+        lowest, highest = _PLAUSIBLE_PEAKS
         if not lowest <= peak <= highest:
             text = f"the largest gas pressure is {peak:.3g} Pa; give absolute pressures in Pa"
             text += ", or their unit: PressureTable.read(path, pressure_unit=...)"
@@ -140,13 +141,13 @@ class PressureTable(_Curve):
         rows = np.union1d(np.arange(0, len(p), 2), [len(p) - 1])
         spline = scipy.interpolate.CubicSpline(degrees[rows], p[rows], bc_type="periodic")
         error = float(np.abs(spline(degrees) - p).max()) / max(float(np.ptp(p)), 1e-300)
-        if error > _ROUGHNESS:
+        if error > _MAX_ROUGHNESS:
             text = (
                 "the table of the gas pressure is too coarse or too noisy for a smooth curve: "
                 f"every second row predicts the others with an error of {100 * error:.2g} % of "
                 "the range of the pressure. Smooth the table or add angles"
             )
-            warn(AccuracyWarning(text, quantity="roughness", value=error, limit=_ROUGHNESS))
+            warn(AccuracyWarning(text, quantity="roughness", value=error, limit=_MAX_ROUGHNESS))
 
     @classmethod
     def read(
@@ -194,7 +195,7 @@ class PressureTable(_Curve):
 
 
 _SIGNED = ("ignition", "intake_closes", "exhaust_opens", "pin_offset")  # may be negative
-_PRESSURES = "positive absolute pressures, one for each angle, in Pa"
+_PRESSURES = "positive absolute pressures, one for each angle, in Pa"  # expected, in messages
 
 
 def closed_cycle(
@@ -213,7 +214,7 @@ def closed_cycle(
     if extent > period * (1 + 1e-9):
         reject("angle", angle, f"angles within one period, {math.degrees(period):g}°")
     if extent > period * (1 - 1e-9):
-        if abs(p[-1] - p[0]) > _JUMP * spread:
+        if abs(p[-1] - p[0]) > _MAX_JUMP * spread:
             text = f"equal at both ends of the period; got {p[0]:g} Pa and {p[-1]:g} Pa"
             reject(argument, pressure, text)
         p[0] = p[-1] = 0.5 * (p[0] + p[-1])
@@ -296,13 +297,14 @@ class FourStrokePressure(_Curve):
         if not -180 <= events[0] < events[1] < events[2] <= 180:
             text = "expected -180° <= intake_closes < ignition < exhaust_opens <= 180°; got "
             raise InputError(text + ", ".join(f"{e:g}" for e in events))
+        # Angles with closed valves in steps of 0.25°, including the end
         closed = np.arange(self.intake_closes, self.exhaust_opens + 0.125, 0.25, dtype=float)
 
-        largest = 50.0 * self.peak_pressure * self.displacement
-        compression, most = (self._closed_cycle(closed, heat) for heat in (0.0, largest))
+        largest_heat = 50.0 * self.peak_pressure * self.displacement  # more than enough, J
+        compression, hottest = (self._closed_cycle(closed, heat) for heat in (0.0, largest_heat))
 
         def pressure(fraction: float) -> Array:  # the equation is linear in the heat
-            return compression + fraction * (most - compression)
+            return compression + fraction * (hottest - compression)
 
         def excess(fraction: float) -> float:
             return float(pressure(fraction).max()) - self.peak_pressure
@@ -325,6 +327,7 @@ class FourStrokePressure(_Curve):
         return self._kinematics().stroke * self.area
 
     def _kinematics(self) -> SliderCrank:
+        """Return the motion of crank, rod and piston."""
         return SliderCrank(self.crank_radius, self.rod_length, self.pin_offset)
 
     def _closed_cycle(self, degrees: Array, heat: float) -> Array:

@@ -116,7 +116,7 @@ class PressureMap:
 
 _ANGLES = (-5.3, -0.4, 0.7, 3.1)  # where the period of a function is checked, rad
 _SPEED = 100.0  # speed of this check, rad/s
-_CLOSED = 1e-6  # largest relative change of the pressure after a period
+_MAX_CHANGE = 1e-6  # largest relative change of the pressure after a period
 _ROWS = "absolute pressures in Pa, one row for each speed and one column for each angle"
 
 
@@ -126,10 +126,10 @@ def check_pressure(argument: str, pressure: Any) -> bool:
     An object with a true attribute `depends_on_speed` has angle and speed as arguments. The
     pressure must have the period 4π.
     """
-    on_speed = bool(getattr(pressure, "depends_on_speed", False))
-    call = "pressure(angle, speed)" if on_speed else "pressure(angle)"
+    depends_on_speed = bool(getattr(pressure, "depends_on_speed", False))
+    call = "pressure(angle, speed)" if depends_on_speed else "pressure(angle)"
     function(argument, pressure, f"{call}, for example a PressureTable or a PressureMap")
-    more = (_SPEED,) if on_speed else ()
+    more = (_SPEED,) if depends_on_speed else ()
     values = array(
         argument,
         [
@@ -139,7 +139,7 @@ def check_pressure(argument: str, pressure: Any) -> bool:
         expected="a function with finite values in Pa",
     )
     error = np.abs(values[:, 1] - values[:, 0])
-    if error.max() > _CLOSED * np.abs(values).max():
+    if error.max() > _MAX_CHANGE * np.abs(values).max():
         k = int(np.argmax(error))
         first, next_cycle = values[k]
         text = (
@@ -149,7 +149,7 @@ def check_pressure(argument: str, pressure: Any) -> bool:
             " Pa 720° later; it must have the period 4π, for example a PressureTable or np.interp"
         )
         raise InputError(text + " with period=", argument=argument, value=pressure)
-    return on_speed
+    return depends_on_speed
 
 
 def _cubic(coefficients: Array, x: Any) -> Any:

@@ -22,7 +22,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import number, reject
 from dolfinx_mbd.html import short_repr
 
-_LONGEST = 1e6  # largest rod length in crank radii; round-off falsifies the motion of longer rods
+_MAX_LENGTH = 1e6  # of a rod, in crank radii; round-off falsifies the motion of longer rods
 
 
 class CrankMotion(NamedTuple):
@@ -79,9 +79,9 @@ class SliderCrank:
             limit = length - self.crank_radius
             text = f"between ±{limit:g} m, the rod length minus the crank radius"
             reject("pin_offset", offset, text)
-        if length > _LONGEST * self.crank_radius:
-            limit = _LONGEST * self.crank_radius
-            reject("rod_length", length, f"at most {_LONGEST:g} crank radii, {limit:g} m")
+        if length > _MAX_LENGTH * self.crank_radius:
+            limit = _MAX_LENGTH * self.crank_radius
+            reject("rod_length", length, f"at most {_MAX_LENGTH:g} crank radii, {limit:g} m")
 
     @property
     def top_angle(self) -> float:
@@ -91,15 +91,16 @@ class SliderCrank:
     @property
     def stroke(self) -> float:
         """Distance between the dead centres, m."""
-        longest, shortest = (self.rod_length + s * self.crank_radius for s in (1, -1))
-        return float(np.sqrt(longest**2 - self.pin_offset**2)) - float(
-            np.sqrt(shortest**2 - self.pin_offset**2)
-        )
+        # Crank and rod in line: their lengths add at the top and subtract at the bottom
+        top = math.sqrt((self.rod_length + self.crank_radius) ** 2 - self.pin_offset**2)
+        bottom = math.sqrt((self.rod_length - self.crank_radius) ** 2 - self.pin_offset**2)
+        return top - bottom
 
     def slider_rates(self, angle: float) -> tuple[float, float]:
         """Return dx/dφ (m/rad) and d²x/dφ² (m/rad²) at one crank angle, faster than `motion`."""
         r, length = self.crank_radius, self.rod_length
         s, c = math.sin(angle), math.cos(angle)
+        # Of the rod: sine and cosine of its angle, and dβ/dφ and d²β/dφ²
         sin = (self.pin_offset - r * s) / length
         cos = math.sqrt(1.0 - sin * sin)
         rate = -r * c / (length * cos)

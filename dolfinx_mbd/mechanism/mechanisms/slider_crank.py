@@ -28,6 +28,7 @@ from dolfinx_mbd.mechanism.protocol import Frame
 from dolfinx_mbd.mechanism.system import System
 
 _DIMENSIONS = ("crank_radius", "crank_mass", "crank_inertia", "piston_mass", "pin_offset")
+"""Attributes of `EngineDesign` that a slider-crank has."""
 
 
 def slider_crank(

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, function, instance, integer, number, reject
 from dolfinx_mbd.html import short_repr
+from dolfinx_mbd.kernels.columns import MOMENT, ROTATION, SPIN
 from dolfinx_mbd.mechanism.bodies import Ground, RigidBody
 from dolfinx_mbd.mechanism.joints import Driver, Joint, constant_speed, revolute
 from dolfinx_mbd.mechanism.law_elements import PairMotion
@@ -42,6 +43,7 @@ Complex = np.ndarray[Any, np.dtype[np.complex128]]
 DiscTorque = Callable[[ArrayLike, float], ArrayLike]
 """Torque on a disc, N m, as a function of angle (rad) and speed (rad/s) of the chain."""
 Motion = Callable[[float], tuple[float, float, float]]
+"""Function of time (s) that returns angle (rad), rate and acceleration."""
 
 _CYCLE = 4 * np.pi * np.arange(720) / 720  # angles over which a torque is averaged, rad
 _SPEED_STEP = 1.0  # distance of the speeds between which mean torques are interpolated, rad/s
@@ -363,9 +365,11 @@ class TorsionalChain:
         """Return the torques on the discs and the torque that balances them."""
         checked = self._checked_torques({} if torques is None else torques)
         heaviest = int(np.argmax(self.inertias)) + 1
-        drive = _Drive(motion, list(checked.values()), float(np.sum(self.inertias)))
+        drive = _DriveTorque(motion, list(checked.values()), float(np.sum(self.inertias)))
         loads: list[Load] = [
-            JointLoad(f"torque {disc}", f"bearing {disc}", "rotation", _Nominal(motion, torque))
+            JointLoad(
+                f"torque {disc}", f"bearing {disc}", "rotation", _NominalTorque(motion, torque)
+            )
             for disc, torque in checked.items()
         ]
         return [*loads, JointLoad("drive", f"bearing {heaviest}", "rotation", drive)]
@@ -398,7 +402,8 @@ class TorsionalShaft:
     def derivatives(self, motion: PairMotion) -> Array:
         """Return the derivatives of force and moment, shape (6, 12)."""
         slopes = np.zeros((6, 12))
-        slopes[5, 5], slopes[5, 11] = -self.stiffness, -self.damping
+        slopes[MOMENT, ROTATION][2, 2] = -self.stiffness
+        slopes[MOMENT, SPIN][2, 2] = -self.damping
         return slopes
 
     def energy(self, motion: PairMotion) -> float:
@@ -441,7 +446,7 @@ class _TimeFunction:
         return 0.0, 0.0
 
 
-class _Nominal(_TimeFunction):
+class _NominalTorque(_TimeFunction):
     """Torque on a disc at the nominal angle and speed."""
 
     def __init__(self, motion: Motion, torque: DiscTorque) -> None:
@@ -453,7 +458,7 @@ class _Nominal(_TimeFunction):
         return float(np.asarray(self.torque(angle, speed)))
 
 
-class _Drive(_TimeFunction):
+class _DriveTorque(_TimeFunction):
     """Torque that keeps the mean speed of a chain at its nominal speed."""
 
     def __init__(self, motion: Motion, torques: list[DiscTorque], inertia: float) -> None:

@@ -32,6 +32,14 @@ from dolfinx_mbd.plotting.scene.surfaces import skin_of
 Array = NDArray[np.float64]
 
 
+BAR_HEIGHT, BAR_WIDTH = 80, 420
+"""Height of the row with the colour bar of `plot_modes`, and largest width of the bar, pixels."""
+DRAWN_SIZE = 0.08
+"""Largest displacement of a body in a picture, relative to its size, by default."""
+CLEARANCE = 1e-3
+"""Distance from a point at which the line to the eye starts, relative to the scene."""
+
+
 def plot_modes(
     body: ReducedBody,
     modes: Iterable[int] | None = None,
@@ -75,7 +83,7 @@ def plot_modes(
     flag("outline", outline)
     check_drawing(path, cmap)
     columns = min(columns, len(numbers))
-    rows, foot = math.ceil(len(numbers) / columns), 80
+    rows, foot = math.ceil(len(numbers) / columns), BAR_HEIGHT
     width, height = columns * panel[0], rows * panel[1] + foot
     plotter = canvas.new_plotter(
         (width, height),
@@ -97,8 +105,8 @@ def plot_modes(
         add_text(plotter, title, (0.5, 0.96), ("center", "top"))
         apply_camera(camera, plotter, above=0.08, margin=0.04)
     plotter.subplot(rows, 0)
-    wide = min(0.8, 420 / width)
-    place = 0.5 - wide / 2, 0.15, wide, 0.4
+    bar_width = min(0.8, BAR_WIDTH / width)
+    place = 0.5 - bar_width / 2, 0.15, bar_width, 0.4
     add_bar(plotter, "displacement / maximum of the mode", (0.0, 1.0), cmap, place=place, gap=0.1)
     return taken(plotter, None, path)
 
@@ -143,7 +151,7 @@ def plot_body(
     flag("outline", outline)
     check_drawing(path, cmap, window)
     if scale is None:
-        size = 0.08 * length_of(skin.points)
+        size = DRAWN_SIZE * length_of(skin.points)
         scale = float(f"{size / greatest:.1g}") if greatest > 0 else 1.0
     factor, unit = unit_of(greatest)
     limits = 0.0, rounded_up(factor * greatest)
@@ -222,7 +230,7 @@ def plot_skin(
     name = "maximum" if extreme > 0 else "minimum"
     camera = camera_of(skin.points, view)
     cameras = [camera] if view is not None else _mirror_cameras(skin, camera)
-    visible = [one for one in cameras if _is_visible(one, surface, point)]
+    visible = [each for each in cameras if _is_visible(each, surface, point)]
     camera = visible[0] if visible else camera
     value = " ".join([f"{extreme:.4g}", *re.findall(r"\((.*)\)$", label)])
     canvas.add_ring(plotter, point)
@@ -245,7 +253,7 @@ def _mirror_cameras(skin: Skin, camera: Camera) -> list[Camera]:
 
 def _is_visible(camera: Camera, surface: DrawnSurface, point: Array) -> bool:
     """Return whether a camera sees a point of a surface."""
-    start = point + 1e-3 * camera.depth * camera.towards
+    start = point + CLEARANCE * camera.depth * camera.towards
     hits, _ = surface.mesh.ray_trace(start, point + 2 * camera.depth * camera.towards)
     return len(hits) == 0
 
@@ -269,6 +277,7 @@ def _draw(
 
 
 def _hertz(frequency: float) -> str:
+    """Return a frequency with about five digits, at most three of them decimals."""
     digits = 4 - math.floor(math.log10(max(frequency, 1.0)))
     return f"{frequency:.{max(0, min(3, digits))}f} Hz"
 
@@ -306,7 +315,7 @@ def _skin_values(function: Any) -> Array:
     from dolfinx_mbd.durability.recovery import skin_values
 
     if function.function_space.mesh.comm.size > 1:
-        how = "call mbd.durability.skin_values(function) on all ranks, and draw its result"
+        hint = "call mbd.durability.skin_values(function) on all ranks, and draw its result on one"
         expected = "numbers at the nodes of the skin, or a function on one rank"
-        reject("values", function, expected, hint=f"{how} on one")
+        reject("values", function, expected, hint=hint)
     return skin_values(function)

@@ -23,6 +23,8 @@ Array = NDArray[np.float64]
 INK = "#2b2f36"
 CMAP = "turbo"
 FINE = 20_000  # a surface with more triangles is not subdivided
+DIVISIONS = 2  # largest number of subdivisions
+FEATURE_ANGLE = 30.0  # angle between triangles from which their edge is drawn, degrees
 FOOT = 0.13  # fraction of the height of a picture that its colour bar occupies
 
 
@@ -88,18 +90,21 @@ class DrawnSurface:
     def __init__(self, skin: Skin) -> None:
         self.roundings: list[Rounding] = []
         points, triangles = skin.points, skin.triangles
-        while len(triangles) < FINE and len(self.roundings) < 2:
+        while len(triangles) < FINE and len(self.roundings) < DIVISIONS:
             self.roundings.append(Rounding(points, triangles))
             points, triangles = self.roundings[-1].points(points), self.roundings[-1].triangles
         faces = np.column_stack([np.full(len(triangles), 3), triangles]).ravel()
         mesh = pyvista().PolyData(np.array(points), faces)
         mesh.point_data["node"] = np.arange(len(points))
         self.outline = mesh.extract_feature_edges(
-            30.0, boundary_edges=True, manifold_edges=False, non_manifold_edges=False
+            FEATURE_ANGLE, boundary_edges=True, manifold_edges=False, non_manifold_edges=False
         )
         self.edge_nodes = np.array(self.outline.point_data["node"])
         self.mesh = mesh.compute_normals(
-            cell_normals=False, split_vertices=True, feature_angle=30.0, auto_orient_normals=True
+            cell_normals=False,
+            split_vertices=True,
+            feature_angle=FEATURE_ANGLE,
+            auto_orient_normals=True,
         )
         self.nodes = np.array(self.mesh.point_data["node"])
         self.mesh.point_data.remove("node")

@@ -24,6 +24,11 @@ Array = NDArray[np.float64]
 _RIGID_COLOUR = "#8fa3b5"
 _IN_FRONT = ("loads", "joint forces")
 """Groups that no surface hides."""
+_LABEL_WIDTH, _LABEL_SHIFT, _LABEL_GAP = 0.16, 0.015, 0.01
+"""Width of labels, their distance from marks, and the distance below which labels share a box;
+relative to the size of the scene."""
+_NO_BAR = 0.02
+"""Fraction of the height of a picture below the objects if there is no colour bar."""
 
 
 class Drawing:
@@ -42,7 +47,7 @@ class Drawing:
         self.scene, self.scale = scene, scale
         self.field = field_of(quantity, scene.surfaces)
         self.surfaces = [DrawnSurface(surface.skin) for surface in scene.surfaces]
-        self.foot = canvas.FOOT if self.field.limits is not None else 0.02
+        self.foot = canvas.FOOT if self.field.limits is not None else _NO_BAR
         flexible = any(surface.flexible for surface in scene.surfaces)
         self.note = f", elastic part × {scale:g}" if flexible and scale != 1 else ""
         self.note += note
@@ -58,7 +63,7 @@ class Drawing:
             for _, tubes in scene.tubes(k).values():
                 points += [_outline(tube, camera) for tube in tubes]
         if count == 1:
-            width = 0.16 * scene.length * camera.right
+            width = _LABEL_WIDTH * scene.length * camera.right
             points += [(place + width)[None] for place, _ in self._labels(0)]
         return camera.around(np.vstack(points))
 
@@ -102,6 +107,7 @@ class Drawing:
         self._move_marks(k)
 
     def _move_surfaces(self, k: int) -> None:
+        """Move the surfaces to their places at an instant, with their colours."""
         for surface, drawn in zip(self.scene.surfaces, self.surfaces, strict=True):
             values = None
             if surface.has(self.field.name):
@@ -109,6 +115,7 @@ class Drawing:
             drawn.move(surface.points(k, self.scale), values)
 
     def _move_marks(self, k: int) -> None:
+        """Give marks, lines and arrows their shapes at an instant."""
         for key, (_, tubes) in self.scene.tubes(k).items():
             actor, mesh = self._drawn[key]
             actor.visibility = bool(tubes)
@@ -121,7 +128,7 @@ class Drawing:
         labels: list[str] = []
         for point, text in self._labels(k):
             gaps = [float(np.linalg.norm(x - point)) for x in points]
-            if gaps and min(gaps) < 0.01 * self.scene.length:
+            if gaps and min(gaps) < _LABEL_GAP * self.scene.length:
                 labels[int(np.argmin(gaps))] += f"\n{text}"
             else:
                 points.append(point)
@@ -132,7 +139,7 @@ class Drawing:
     def _labels(self, k: int) -> Iterator[tuple[Array, str]]:
         """Yield the places and the texts of labels, to the right of the described marks."""
         scene = self.scene
-        right = 0.015 * scene.length * scene.camera.right
+        right = _LABEL_SHIFT * scene.length * scene.camera.right
         for index, arrow in enumerate(scene.arrows):
             ends = scene.arrow_ends(index, k)
             if ends is not None:

@@ -16,6 +16,7 @@ from dolfinx_mbd.plotting.scene.camera import Camera, camera_of
 Array = NDArray[np.float64]
 
 PALETTE = "tab20"
+COLOURS = 20  # number of colours of the palette
 CANDIDATES = 40  # largest number of facets of a face that are tried for its label
 
 
@@ -54,7 +55,12 @@ def plot_faces(
     for k, camera in enumerate((first, camera_of(np.asarray(whole.points), -first.towards))):
         plotter.subplot(0, k)
         plotter.add_mesh(
-            whole, scalars="number", cmap=PALETTE, clim=(0, 20), show_scalar_bar=False, ambient=0.3
+            whole,
+            scalars="number",
+            cmap=PALETTE,
+            clim=(0, COLOURS),
+            show_scalar_bar=False,
+            ambient=0.3,
         )
         for piece in pieces:
             edges = piece.extract_feature_edges(40.0, feature_edges=False, manifold_edges=False)
@@ -79,10 +85,10 @@ def _surface(corners: Array, number: int) -> Any:
     points, nodes = np.unique(corners.reshape(-1, 3), axis=0, return_inverse=True)
     nodes = nodes.reshape(corners.shape[:2])
     if nodes.shape[1] == 4:
-        nodes = nodes[:, [0, 1, 3, 2]]  # around the facet
+        nodes = nodes[:, [0, 1, 3, 2]]  # from the order of DOLFINx to that around the facet
     cells = np.column_stack([np.full(len(nodes), nodes.shape[1]), nodes])
     mesh = canvas.pyvista().PolyData(points, cells.ravel())
-    mesh.cell_data["number"] = np.full(len(nodes), (number - 1) % 20 + 0.5)
+    mesh.cell_data["number"] = np.full(len(nodes), (number - 1) % COLOURS + 0.5)
     return mesh
 
 

@@ -108,6 +108,7 @@ def plot_system(
     drawing = drawing_of(run, rows, scale=scale, quantity=quantity, marks=kinds, view=view)
 
     def draw() -> Picture:
+        """Draw the picture on one rank."""
         plane = canvas.plotter_of(plotter, window)
         drawing.add_to(plane, cmap=cmap, opacity=opacity)
         drawing.add_labels(plane, 0)
@@ -151,7 +152,11 @@ def saved_rows(solution: Solution, argument: str, times: ArrayLike) -> NDArray[n
     """Return the indices of the saved times of a solution that are nearest to given times (s)."""
     t = solution.time
     requested = array(argument, np.atleast_1d(array(argument, times)).ravel())
-    slack = 1e-9 + 1e-6 * (t[-1] - t[0])
-    if requested.size == 0 or requested.min() < t[0] - slack or requested.max() > t[-1] + slack:
+    tolerance = 1e-9 + 1e-6 * (t[-1] - t[0])
+    if (
+        requested.size == 0
+        or requested.min() < t[0] - tolerance
+        or requested.max() > t[-1] + tolerance
+    ):
         reject(argument, times, f"within the solution, {t[0]:g} to {t[-1]:g} s")
     return np.array([np.argmin(np.abs(t - value)) for value in requested])

@@ -47,6 +47,7 @@ class Animation:
         self.path, self.time, self.fps = path, time, fps
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """Return the animation as a GIF or an MP4 video, for IPython."""
         data = base64.b64encode(self.path.read_bytes()).decode()
         if self.path.suffix.lower() == ".gif":
             return {"image/gif": data, "text/plain": repr(self)}
@@ -116,6 +117,7 @@ def animate(
     drawing = drawing_of(solution, rows, scale=scale, quantity=quantity, marks=kinds, view=view)
 
     def draw() -> None:
+        """Write the file on one rank."""
         images = _images(drawing, {"cmap": cmap, "opacity": opacity}, window)
         write_atomically(path, lambda file: write(file, images, fps), "animation")
 
@@ -154,15 +156,15 @@ def _gif(file: Any, images: Iterator[Image], fps: float) -> None:
     sample = np.vstack([np.asarray(p) for p in pictures[:: max(1, len(pictures) // 4)]])
     method = pillow.Quantize.MAXCOVERAGE  # the background has little influence on the palette
     palette = pillow.fromarray(sample).quantize(255, method=method, kmeans=1)
-    palette.putpalette(
-        [*(palette.getpalette() or [])[: 3 * 255], 255, 255, 255]
-    )  # keep white exact
+    # 255 colours, and exactly white as the last one
+    palette.putpalette([*(palette.getpalette() or [])[: 3 * 255], 255, 255, 255])
     small = [picture.quantize(palette=palette, dither=pillow.Dither.NONE) for picture in pictures]
     options = {"append_images": small[1:], "duration": 1000 / fps, "loop": 0, "disposal": 1}
     small[0].save(file, format="GIF", save_all=True, **options)
 
 
 def _mp4_writer(window: tuple[int, int]) -> Any:
+    """Return a function that writes an MP4 file; raise an error for odd sizes."""
     imageio_ffmpeg = optional_module("imageio_ffmpeg", "MP4 films, unlike .gif,")
     if any(side % 2 for side in window):
         reject("window", window, "an even width and height in pixels for MP4")

@@ -57,11 +57,13 @@ class Picture:
         return write_atomically(path, lambda file: self._write(file, kind), "picture")
 
     def _write(self, file: Any, kind: str) -> None:
+        """Write the picture in a format of Pillow."""
         from PIL import Image
 
         Image.fromarray(self.image).save(file, format=kind)
 
     def _repr_png_(self) -> bytes:
+        """Return the picture as PNG, for IPython."""
         file = io.BytesIO()
         self._write(file, "PNG")
         return file.getvalue()
@@ -76,9 +78,9 @@ def checked_path(path: str | Path, suffixes: Sequence[str]) -> Path:
     """Return a path after a check of its suffix; create its directory, and test writing there."""
     path = file_path("path", path, suffixes)
     create_directory(path.parent)
-    part = temporary_path(path)
-    part.touch()
-    part.unlink()
+    test_file = temporary_path(path)
+    test_file.touch()
+    test_file.unlink()
     return path
 
 

@@ -51,6 +51,7 @@ class Rounding:
         self._find_lines(points)
 
     def _normals_of_triangles(self, points: Array) -> Array:
+        """Return the unit normals of the triangles, shape (nt, 3)."""
         a, b, c = (points[column] for column in self._corners.T)
         normals = np.cross(b - a, c - a)
         return normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
@@ -100,15 +101,16 @@ class Rounding:
             n = normals[group]
             shift[self._smooth] += sign * np.einsum("ij,ij->i", chord[self._smooth], n)[:, None] * n
         shift[~self._smooth] = self._tangent_change(points, chord[~self._smooth])
+        # The middle of a cubic curve whose ends have tangents with the difference `shift`
         return np.vstack([points, points[self.edges].mean(axis=1) + shift / 8])
 
     def _tangent_change(self, points: Array, chord: Array) -> Array:
         """Return the difference of the tangents at the ends of each sharp edge times its length."""
         before, after = (np.diff(points[self._line], axis=1)[:, k] for k in (0, 1))
         squares = (np.einsum("ij,ij->i", v, v)[:, None] for v in (before, after))
-        one, two = (np.maximum(square, 1e-300) for square in squares)
+        square_before, square_after = (np.maximum(square, 1e-300) for square in squares)
         tangents = np.zeros_like(points)  # of the parabola through three points
-        tangents[self._line[:, 1]] = before / one + after / two
+        tangents[self._line[:, 1]] = before / square_before + after / square_after
         tangents /= np.maximum(np.linalg.norm(tangents, axis=1, keepdims=True), 1e-300)
         length = np.linalg.norm(chord, axis=1, keepdims=True)
         straight = chord / np.maximum(length, 1e-300)

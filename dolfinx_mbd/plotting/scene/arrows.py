@@ -81,6 +81,7 @@ def load_arrows(run: Solution, rows: Rows) -> list[Arrow]:
         for pattern, body, amplitude, pattern_rows in at.loads.pattern_forces(t):
             k, q = numbers[pattern.name], at.q[system.q_slices[body]]
             wrench = amplitude * pattern_rows
+            # The line of action is at the distance F×M/|F|² from the origin of the body
             force, moment = wrench[FORCE], rotation_matrices(q[QUATERNION]) @ wrench[MOMENT]
             arm = np.cross(force, moment) / max(float(force @ force), 1e-300)
             points[i, k], wrenches[i, k, :3] = q[:3] + arm, force

@@ -9,6 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, reject
 
+_OBLIQUE = 0.55, 0.45  # parts of the right and upward directions in the default direction
+_PARALLEL = 0.05  # sine of the angle to a view below which the upward direction is useless
+_STEEP = 0.1  # sine of the angle to the normal below which `up` is not used
+_LEAST_SIZE = 0.01  # least half width and height of the picture, relative to the scene
+
 __all__ = ["VIEWS", "Camera", "camera_of", "length_of", "outermost"]
 
 Array = NDArray[np.float64]
@@ -64,13 +69,14 @@ def camera_of(
         towards, upright = (np.array(v) for v in VIEWS[view])
     else:
         upright = _upward_direction(n, up)
-        towards = n + 0.55 * np.cross(upright, n) + 0.45 * upright
+        sideways, upwards = _OBLIQUE
+        towards = n + sideways * np.cross(upright, n) + upwards * upright
         if view is not None:
             expected = f"a name ({', '.join(VIEWS)}) or three numbers that are not all zero"
             towards = array("view", view, (3,), expected=expected)
             if not np.linalg.norm(towards) > 0:
                 reject("view", view, expected)
-            if np.linalg.norm(np.cross(towards, upright)) < 0.05 * np.linalg.norm(towards):
+            if np.linalg.norm(np.cross(towards, upright)) < _PARALLEL * np.linalg.norm(towards):
                 upright = n
     return _fitted(points, towards / np.linalg.norm(towards), upright)
 
@@ -84,16 +90,16 @@ def _fitted(points: Array, towards: Array, upright: Array) -> Camera:
     middle = 0.5 * (points.max(axis=0) + points.min(axis=0))
     shift = 0.5 * (projected.max(axis=0) + projected.min(axis=0)) - (middle @ right, middle @ top)
     depth = length_of(points)
-    width, height = np.maximum(0.5 * np.ptp(projected, axis=0), 0.01 * depth)
+    width, height = np.maximum(0.5 * np.ptp(projected, axis=0), _LEAST_SIZE * depth)
     centre = middle + shift[0] * right + shift[1] * top
     return Camera(towards, top, centre, (float(width), float(height)), depth)
 
 
 def _upward_direction(normal: Array, up: ArrayLike | None) -> Array:
     """Return the unit vector in the plane normal to `normal` that is closest to `up`."""
-    upright = np.eye(3)[1 if abs(normal[2]) > 0.7 else 2]
+    upright = np.eye(3)[1 if abs(normal[2]) > 0.7 else 2]  # y if the normal is nearly z
     preferred = upright if up is None else np.asarray(up, dtype=float)
-    if np.linalg.norm(np.cross(preferred, normal)) > 0.1 * np.linalg.norm(preferred):
+    if np.linalg.norm(np.cross(preferred, normal)) > _STEEP * np.linalg.norm(preferred):
         upright = preferred
     upright = upright - (upright @ normal) * normal
     return upright / np.linalg.norm(upright)

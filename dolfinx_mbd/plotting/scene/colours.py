@@ -50,9 +50,9 @@ def field_of(quantity: str, surfaces: Sequence[Surface]) -> Field:
     choice("quantity", quantity, (DISPLACEMENT, *STRESSES))
     coloured = [surface for surface in surfaces if surface.has(quantity)]
     if any(surface.flexible for surface in surfaces) and not coloured:
-        how = "add the stress of the modes: body.replace(stress=mbd.durability.skin_stress(...))"
+        hint = "add the stress of the modes: body.replace(stress=mbd.durability.skin_stress(...))"
         expected = f"{DISPLACEMENT!r}, because no body has stress at its skin"
-        reject("quantity", quantity, expected, hint=how)
+        reject("quantity", quantity, expected, hint=hint)
     limits = [surface.limits(quantity) for surface in coloured]
     low = min((low for low, _ in limits), default=0.0)
     high = max((high for _, high in limits), default=0.0)
@@ -69,7 +69,7 @@ def peak_text(quantity: str, surfaces: Sequence[Surface], when: str) -> str:
 
 
 def rounded_up(value: float) -> float:
-    """Return a value rounded up for five labels: its two digits form a multiple of four."""
+    """Return a value rounded up to two digits that form a multiple of 4, for five even labels."""
     if value <= 0:
         return 1.0
     power = 10.0 ** (math.floor(math.log10(value)) - 1)
@@ -79,6 +79,6 @@ def rounded_up(value: float) -> float:
 def unit_of(greatest: float) -> tuple[float, str]:
     """Return the factor and name of a suitable unit of length for a displacement (m)."""
     for factor, name in ((1.0, "m"), (1e3, "mm"), (1e6, "µm")):
-        if greatest * factor >= 0.1:
+        if greatest * factor >= 0.1:  # in this unit
             return factor, name
     return (1e9, "nm") if greatest > 0 else (1e3, "mm")

@@ -26,6 +26,7 @@ from dolfinx_mbd.plotting.scene.tubes import (
 
 __all__ = [
     "COLOURS",
+    "MARK_SIZE",
     "Arrow",
     "Frames",
     "Lines",
@@ -54,6 +55,10 @@ _LONGEST = {"N": 0.2, "N m": 0.07}
 """Longest force and radius of the largest moment relative to the size of the scene."""
 _INVISIBLE = 0.01
 """Arrows below this fraction of the longest arrow are not drawn."""
+_INWARDS = 0.3
+"""Cosine of the mean angle to the centre from which an arrow points inwards."""
+MARK_SIZE = 0.014
+"""Typical size of marks relative to the size of the scene."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +176,7 @@ class Arrow:
         """Return whether the vectors mostly point to a centre (3,)."""
         outwards = self.points - centre
         sizes = np.linalg.norm(outwards, axis=1) * np.linalg.norm(self.vectors, axis=1)
-        return bool(np.einsum("ti,ti->", outwards, self.vectors) < -0.3 * sizes.sum())
+        return bool(np.einsum("ti,ti->", outwards, self.vectors) < -_INWARDS * sizes.sum())
 
 
 def value_text(value: float, unit: str) -> str:
@@ -242,13 +247,14 @@ class Scene:
     @property
     def radius(self) -> float:
         """Typical size of marks, m."""
-        return 0.014 * self.length
+        return MARK_SIZE * self.length
 
     @cached_property
     def greatest(self) -> dict[str, float]:
         """Greatest force and greatest moment of the arrows, by unit."""
         sizes = [(arrow.unit, arrow.size) for arrow in self.arrows]
-        return {unit: max(s for u, s in sizes if u == unit) for unit, _ in sizes}
+        units = {unit for unit, _ in sizes}
+        return {unit: max(size for u, size in sizes if u == unit) for unit in units}
 
     @cached_property
     def inward(self) -> set[int]:

@@ -6,7 +6,6 @@ on which it acts. Loads with the mark `arrow` are drawn as arrows, those without
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -23,6 +22,10 @@ __all__ = ["axes_of_frames", "element_marks", "joint_marks", "supports"]
 Array = NDArray[np.float64]
 
 
+_OVERHANG = 9  # length of a rail beyond the motion, relative to the size of marks
+_AXES = 0.06  # length of the axes of frames, relative to the size of the scene
+
+
 class _Item(NamedTuple):
     """A joint or a load between two frames."""
 
@@ -35,8 +38,9 @@ class _Item(NamedTuple):
 
 def _items(system: System) -> Iterator[_Item]:
     """Yield all joints and loads that declare a shape."""
-    joints, loads = ((item, True) for item in system.joints), ((x, False) for x in system.loads)
-    for item, is_joint in itertools.chain[tuple[Any, bool]](joints, loads):
+    items: list[tuple[Any, bool]] = [(joint, True) for joint in system.joints]
+    items += [(load, False) for load in system.loads]
+    for item, is_joint in items:
         shape = choice(f"mark of {item.name!r}", item.mark, ("", "arrow", *SHAPES))
         if shape in SHAPES:
             ends = (item.first, item.second) if is_joint else item.acting_frames(system)
@@ -47,14 +51,15 @@ def _items(system: System) -> Iterator[_Item]:
 def _travel(item: _Item, frames: Frames, r: float) -> tuple[float, float]:
     """Return the ends of a rail on the z axis of the first frame, long enough for the motion, m."""
     axis = frames.rotation[:, item.first, :, 2]
-    way = frames.position[:, item.second] - frames.position[:, item.first]
-    travel = np.einsum("ti,ti->t", axis, way)
-    return float(travel.min() - 9 * r), float(travel.max() + 9 * r)
+    distance = frames.position[:, item.second] - frames.position[:, item.first]
+    travel = np.einsum("ti,ti->t", axis, distance)
+    return float(travel.min() - _OVERHANG * r), float(travel.max() + _OVERHANG * r)
 
 
 def _mark(item: _Item, group: str, frames: Frames, r: float) -> Mark:
-    """Return the mark of a joint or load with the radius r; a rail has the length of its travel."""
-    name, tubes, second = f"{group[:-1]} {item.name}", SHAPES[item.shape](r), item.second
+    """Return the mark of a joint or load of size r (m); a rail has the length of its travel."""
+    name = f"{group.removesuffix('s')} {item.name}"  # such as "joint crank pin"
+    tubes, second = SHAPES[item.shape](r), item.second
     if item.shape == "rail":
         ends = np.outer(_travel(item, frames, r), Z)
         tubes, second = (Tube(ends, np.full(2, 0.25 * r), 12),), item.first
@@ -74,8 +79,8 @@ def element_marks(system: System, frames: Frames, r: float) -> list[Mark]:
 def supports(system: System, frames: Frames, r: float, up: Array) -> list[Mark]:
     """Return a mark at all points of joints and force elements that are fixed to the ground.
 
-    The support of a rail is at both ends. That of an element between two frames has the direction
-    of the element at the first instant, that of a joint points upwards.
+    A rail has supports at both ends. The support of an element between two frames has the direction
+    of the element at the first instant; the support of a joint points upwards.
     """
     places: list[tuple[Array, Array]] = []
     for item in _items(system):
@@ -88,10 +93,10 @@ def supports(system: System, frames: Frames, r: float, up: Array) -> list[Mark]:
             continue
         along = ends[1] - ends[0]
         distance = float(np.linalg.norm(along))
-        straight = not item.is_joint and distance > 2 * r
+        has_direction = not item.is_joint and distance > 2 * r
         for frame, point, sign in ((item.first, ends[0], 1), (item.second, ends[1], -1)):
             if frames.fixed[frame]:
-                places.append((point, sign * along / distance if straight else up))
+                places.append((point, sign * along / distance if has_direction else up))
     unique = {tuple(np.round(p, 9)): (p, direction) for p, direction in reversed(places)}
     tubes = [tube for p, direction in unique.values() for tube in support(p, direction, r)]
     return [Mark("ground", "ground", tuple(tubes))] if tubes else []
@@ -101,7 +106,7 @@ def axes_of_frames(frames: Frames, length: float, r: float) -> list[Lines]:
     """Return the axes of all frames as lines."""
     starts, lines = frames.position, []
     for axis, letter in enumerate("xyz"):
-        ends = starts + 0.06 * length * frames.rotation[:, :, :, axis]
+        ends = starts + _AXES * length * frames.rotation[:, :, :, axis]
         points = np.stack([starts, ends], axis=2)
         lines.append(Lines(f"frames {letter}", f"frames {letter}", points, 0.12 * r))
     return lines

@@ -20,7 +20,7 @@ from dolfinx_mbd.plotting.scene.arrows import (
     load_arrows,
 )
 from dolfinx_mbd.plotting.scene.camera import Camera, camera_of, length_of, outermost
-from dolfinx_mbd.plotting.scene.description import Arrow, Frames, Scene
+from dolfinx_mbd.plotting.scene.description import MARK_SIZE, Arrow, Frames, Scene
 from dolfinx_mbd.plotting.scene.marks import (
     axes_of_frames,
     element_marks,
@@ -44,6 +44,8 @@ DRAWN = ("joints", "springs", "ground", "loads")
 """Marks that are drawn by default."""
 LARGE = 2000
 """Number of points of a surface above which only its outermost points determine the view."""
+OUTERMOST = 300
+"""Number of directions in which the outermost points of a large surface are found."""
 SEEN = 40
 """Number of instants that determine what the camera sees."""
 
@@ -78,12 +80,12 @@ def mechanism_scene(
     lines = body_lines(system, q, 0.0)
     instants = np.unique(np.linspace(0, len(rows) - 1, SEEN).round().astype(int))
     visible = [frames.position[0]]
-    for surface in map(_seen, surfaces):
+    for surface in map(_outermost_part, surfaces):
         visible += [surface.points(k, scale) for k in instants]
     visible += [line.points[instants].reshape(-1, 3) for line in lines]
     points = np.vstack(visible)
     camera = mechanism_camera(system, frames, points, view)
-    length, r = camera.depth, 0.014 * camera.depth
+    length, r = camera.depth, MARK_SIZE * camera.depth
     lines = [replace(line, radius=0.3 * r) for line in lines]
     marks = supports(system, frames, r, camera.up) if "ground" in kinds else []
     marks += joint_marks(system, frames, r) if "joints" in kinds else []
@@ -104,17 +106,18 @@ def mechanism_scene(
     )
 
 
-def _seen(surface: Surface) -> Surface:
+def _outermost_part(surface: Surface) -> Surface:
     """Return the surface, or only the outermost points of a large one."""
     skin = surface.skin
     if len(skin.points) <= LARGE:
         return surface
-    rows = outermost(skin.points, 300)
+    rows = outermost(skin.points, OUTERMOST)
     part = Skin(skin.points[rows], np.zeros((0, 3), dtype=np.int64), skin.modes[:, rows])
     return replace(surface, skin=part, stress=None)
 
 
 def _arrows(run: Solution, rows: Rows, kinds: tuple[str, ...]) -> list[Arrow]:
+    """Return the arrows of the given kinds of marks."""
     arrows: list[Arrow] = []
     if "loads" in kinds:
         arrows += load_arrows(run, rows) + joint_arrows(run, rows, drivers=True)
@@ -158,11 +161,11 @@ def mechanism_camera(
     system: System, frames: Frames, points: Array, view: str | ArrayLike | None
 ) -> Camera:
     """Return a camera that shows points (points, 3), by default obliquely to the joints' plane."""
-    turning = [system.frame_index(j.first) for j in system.joints if j.mark == "pin"]
+    pins = [system.frame_index(j.first) for j in system.joints if j.mark == "pin"]
     normal = None
-    if turning:
-        z = frames.rotation[0, turning, :, 2]
-        normal = np.linalg.eigh(z.T @ z)[1][:, -1]
+    if pins:
+        z = frames.rotation[0, pins, :, 2]
+        normal = np.linalg.eigh(z.T @ z)[1][:, -1]  # the direction nearest to all axes
         normal = normal * np.sign(normal[np.argmax(np.abs(normal))])
     up = -system.gravity if system.gravity.any() else None
     return camera_of(points, view, normal=normal, up=up)

@@ -27,7 +27,8 @@ Array = NDArray[np.float64]
 ACCURACY = 1e-4
 """Smallest mode relative to the largest for files with many instants, invisible in a picture."""
 
-_TENSOR = np.array([[0, 3, 5], [3, 1, 4], [5, 4, 2]])  # components xx, yy, zz, xy, yz, zx
+# Components xx, yy, zz, xy, yz, zx as a tensor, and the entries of a tensor in this order
+_TENSOR = np.array([[0, 3, 5], [3, 1, 4], [5, 4, 2]])
 _PAIRS = ([0, 1, 2, 0, 1, 2], [0, 1, 2, 1, 2, 0])
 
 
@@ -125,7 +126,7 @@ def _rigid_motion(X: Array, x: Array, weights: Array) -> tuple[Array, Array]:
     """Return p and R of least Σ w |x − p − R X|² (Kabsch, 1976)."""
     centre, moved = weights @ X, weights @ x
     left, _, right = np.linalg.svd((weights[:, None] * (x - moved)).T @ (X - centre))
-    sign = np.diag([1.0, 1.0, np.sign(np.linalg.det(left @ right))])
+    sign = np.diag([1.0, 1.0, np.sign(np.linalg.det(left @ right))])  # no reflection
     R = left @ sign @ right
     return moved - R @ centre, R
 
@@ -133,8 +134,8 @@ def _rigid_motion(X: Array, x: Array, weights: Array) -> tuple[Array, Array]:
 def _orthogonal_modes(snapshots: list[Array], accuracy: float) -> tuple[Array, list[Array]]:
     """Return common coordinates (nt, n) of fields (nt, size) and the modes (n, size) of each.
 
-    The fields have equal weights. Modes below `accuracy`, relative to the largest, are omitted. The
-    products of the instants are formed, so that an accuracy below 1e-7 has no effect but for 0.
+    The fields have equal weights. Modes below `accuracy`, relative to the largest, are omitted;
+    with 0, all are kept. Sizes of modes are roots of eigenvalues: those below 1e-7 are round-off.
     """
     scales = [float(np.linalg.norm(field)) or 1.0 for field in snapshots]
     gram = sum(

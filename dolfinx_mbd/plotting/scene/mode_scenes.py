@@ -34,6 +34,9 @@ Array = NDArray[np.float64]
 AMPLITUDE = 0.06
 """Largest displacement of a mode relative to the size of the scene."""
 
+WHIRL = 0.1
+"""Whirl from which a title names its sense."""
+
 
 def body_modes(body: ReducedBody, numbers: list[int]) -> Scene:
     """Return the scene of modes of a body."""
@@ -59,13 +62,13 @@ def shapes_scene(
         heads: Titles, frequencies and damping ratios of the modes.
         stress: Stress of the real modes, or None.
     """
-    length, m, waves = length_of(skin.points), len(shapes), np.iscomplexobj(shapes)
-    parts = np.concatenate([shapes.real, shapes.imag]) if waves else shapes
+    length, m, is_complex = length_of(skin.points), len(shapes), np.iscomplexobj(shapes)
+    parts = np.concatenate([shapes.real, shapes.imag]) if is_complex else shapes
     sizes, modes = largest_displacements(np.abs(shapes)), []
     for k, head in enumerate(heads):
         eta = np.zeros(len(parts), dtype=complex)
         eta[k] = AMPLITUDE * length / (sizes[k] or 1.0)
-        if waves:
+        if is_complex:
             eta[m + k] = 1j * eta[k]
         modes.append(head._replace(rigid=[np.zeros(6)], eta=[eta]))
     pose = np.zeros((1, 3)), np.array([[1.0, 0.0, 0.0, 0.0]]), np.zeros((1, len(parts)))
@@ -82,7 +85,7 @@ def largest_displacements(modes: Array) -> Array:
 def whirl_title(number: int, whirl: float) -> str:
     """Return the title of a mode with its whirl (1 for forward circles)."""
     sense = "forward whirl" if whirl > 0 else "backward whirl"
-    return f"mode {number + 1}" + (f": {sense}" if abs(whirl) > 0.1 else "")
+    return f"mode {number + 1}" + (f": {sense}" if abs(whirl) > WHIRL else "")
 
 
 # ---- mechanisms ---------------------------------------------------------------------------------
@@ -105,21 +108,21 @@ def linearized_modes(linearized: LinearizedSystem, numbers: list[int]) -> Scene:
         z = linearized.modes[:, number]
         frames = jacobians @ z
         lines = _line_increments(system, state, z)
-        moves = [z[v_slices[surface.name]] for surface in scene.surfaces]
-        shapes = [_displacement(s, z_s) for s, z_s in zip(scene.surfaces, moves, strict=True)]
-        flat = [line.reshape(-1, 3) for line in lines]
-        displacement = np.vstack([*shapes, *flat, frames[:, :3]])
+        increments = [z[v_slices[surface.name]] for surface in scene.surfaces]
+        shapes = [_displacement(s, z_s) for s, z_s in zip(scene.surfaces, increments, strict=True)]
+        line_points = [line.reshape(-1, 3) for line in lines]
+        displacement = np.vstack([*shapes, *line_points, frames[:, :3]])
         (size,) = largest_displacements(np.abs(displacement)[None])
-        amount = AMPLITUDE * scene.length / (size or 1.0)
+        factor = AMPLITUDE * scene.length / (size or 1.0)
         modes.append(
             Mode(
                 title=whirl_title(number, _whirl(displacement, axis)),
                 frequency=float(abs(linearized.poles[number].imag) / (2 * np.pi)),
                 damping=float(linearized.damping_ratios[number]),
-                rigid=[amount * move[RIGID] for move in moves],
-                eta=[amount * move[ELASTIC] for move in moves],
-                frames=amount * frames,
-                lines=[amount * line for line in lines],
+                rigid=[factor * increment[RIGID] for increment in increments],
+                eta=[factor * increment[ELASTIC] for increment in increments],
+                frames=factor * frames,
+                lines=[factor * line for line in lines],
             )
         )
     return replace(scene, modes=modes)

@@ -17,6 +17,8 @@ Array = NDArray[np.float64]
 
 DISPLACEMENT = "displacement"
 
+_BLOCK = 64  # instants whose displacements are in memory together
+
 
 def skin_displacement(skin: Skin, eta: ArrayLike) -> Array:
     """Return the elastic displacement of the skin's nodes in body components, shape (nodes, 3), m.
@@ -142,8 +144,8 @@ class Surface:
 
 def _largest_displacement(modes: Array, eta: Array) -> float:
     """Return the largest displacement (m) during a motion, computed in blocks of instants."""
-    flat, most = modes.reshape(len(modes), -1), 0.0
-    for start in range(0, len(eta), 64):
-        field = (eta[start : start + 64] @ flat).reshape(-1, 3)
-        most = max(most, float((field**2).sum(axis=1).max(initial=0.0)))
-    return most**0.5
+    flat, largest_square = modes.reshape(len(modes), -1), 0.0
+    for start in range(0, len(eta), _BLOCK):
+        field = (eta[start : start + _BLOCK] @ flat).reshape(-1, 3)
+        largest_square = max(largest_square, float((field**2).sum(axis=1).max(initial=0.0)))
+    return largest_square**0.5

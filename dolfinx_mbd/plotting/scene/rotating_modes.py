@@ -49,7 +49,8 @@ def _tube(space: fem.FunctionSpace, modes: Array) -> Skin:
     owned = space.tabulate_dof_coordinates()[: len(modes) // 6]
     gathered = comm.gather((owned, modes.reshape(-1, 6, modes.shape[1])), root=0)
 
-    def whole() -> Skin:
+    def tube_of_all() -> Skin:
+        """Return the tube from the gathered points."""
         points, nodal = (np.concatenate(part) for part in zip(*gathered, strict=True))
         length = length_of(points)
         direction, first, second = np.linalg.svd(points - points.mean(axis=0))[2]
@@ -59,4 +60,4 @@ def _tube(space: fem.FunctionSpace, modes: Array) -> Skin:
         arms = np.tile(np.vstack([ring, np.zeros((1, 3))]), (len(points), 1, 1))
         return surface_around(points[order], arms, nodal[order])
 
-    return on_rank_zero(comm, whole)
+    return on_rank_zero(comm, tube_of_all)

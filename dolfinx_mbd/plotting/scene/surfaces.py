@@ -30,12 +30,16 @@ __all__ = ["body_lines", "body_surfaces", "skin_of", "skin_of_body", "stress_on_
 Array = NDArray[np.float64]
 
 
+BAR_RADIUS = 0.008
+"""Radius of bars relative to the size of the mechanism."""
+
+
 def skin_of(body: ReducedBody) -> Skin:
     """Return the skin of a body, or raise an error that describes how to create one."""
     instance("body", body, ReducedBody)
     if body.skin is None or len(body.skin.triangles) == 0:
-        how = "reduce it with reduce(..., skin=True), or give ReducedBody.from_arrays a Skin"
-        reject("body", body, "a body with a skin", hint=how)
+        hint = "reduce it with reduce(..., skin=True), or give ReducedBody.from_arrays a Skin"
+        reject("body", body, "a body with a skin", hint=hint)
     return body.skin
 
 
@@ -44,8 +48,8 @@ def stress_on_skin(body: ReducedBody) -> StressModes | None:
     skin, stress = body.skin, body.stress
     if skin is None or stress is None or stress.points.shape != skin.points.shape:
         return None
-    slack = 1e-9 * length_of(skin.points)
-    return stress if np.allclose(stress.points, skin.points, rtol=0, atol=slack) else None
+    tolerance = 1e-9 * length_of(skin.points)
+    return stress if np.allclose(stress.points, skin.points, rtol=0, atol=tolerance) else None
 
 
 def skin_of_body(body: Any, length: float) -> tuple[Skin, bool] | None:
@@ -60,7 +64,7 @@ def skin_of_body(body: Any, length: float) -> tuple[Skin, bool] | None:
     if isinstance(shape, Skin) and len(shape.triangles):
         return shape, False
     bars = not isinstance(shape, Shape)
-    surface = _bars(body, 0.008 * length) if bars else shape
+    surface = _bars(body, BAR_RADIUS * length) if bars else shape
     return Skin(surface.points, surface.triangles, np.zeros((0, len(surface.points), 3))), bars
 
 

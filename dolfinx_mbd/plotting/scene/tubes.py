@@ -36,6 +36,7 @@ class Tube:
 
     def mesh(self) -> Shape:
         """Return the triangulated surface."""
+        # The ends have a second ring with the radius 0, which closes them
         p = np.vstack([self.points[:1], self.points, self.points[-1:]])
         r = np.concatenate([[0.0], self.radii, [0.0]])
         x, y = _cross_sections(self.points)
@@ -61,20 +62,20 @@ def mesh_of(tubes: Iterable[Tube]) -> Shape:
 
 
 def _cross_sections(points: Array) -> tuple[Array, Array]:
-    """Return two unit normals of a line at each point, which follow the line without twist."""
+    """Return two unit normals (n, 3) of a line at each point, which follow it without twist."""
     steps = np.diff(points, axis=0)
     steps = steps / np.maximum(np.linalg.norm(steps, axis=1, keepdims=True), 1e-300)
-    t = np.vstack([steps[:1], steps[1:] + steps[:-1], steps[-1:]])
-    t /= np.maximum(np.linalg.norm(t, axis=1, keepdims=True), 1e-300)
-    x = np.empty_like(t)
-    x[0] = normal_vectors(t[0])[0]
+    tangents = np.vstack([steps[:1], steps[1:] + steps[:-1], steps[-1:]])
+    tangents /= np.maximum(np.linalg.norm(tangents, axis=1, keepdims=True), 1e-300)
+    x = np.empty_like(tangents)
+    x[0] = normal_vectors(tangents[0])[0]
     if len(steps) == 1 or np.allclose(steps, steps[0]):
         x[:] = x[0]
     else:
-        for k in range(1, len(t)):
-            normal = x[k - 1] - (x[k - 1] @ t[k]) * t[k]
+        for k in range(1, len(tangents)):
+            normal = x[k - 1] - (x[k - 1] @ tangents[k]) * tangents[k]
             x[k] = normal / (np.sqrt(normal @ normal) or 1.0)
-    return x, np.cross(t, x)
+    return x, np.cross(tangents, x)
 
 
 def normal_vectors(z: Array) -> tuple[Array, Array]:
@@ -86,6 +87,7 @@ def normal_vectors(z: Array) -> tuple[Array, Array]:
 
 # ---- shapes by name -----------------------------------------------------------------------------
 def _straight(start: ArrayLike, end: ArrayLike, *radii: float, sides: int = 24) -> Tube:
+    """Return a cylinder or a cone between two points, with one or two radii."""
     radii = radii if len(radii) > 1 else radii * 2
     return Tube(np.array([start, end], dtype=float), np.array(radii, dtype=float), sides)
 
@@ -96,6 +98,7 @@ def _along(low: float, high: float, radius: float, sides: int = 24) -> Tube:
 
 
 def _ball(radius: float) -> Tube:
+    """Return a sphere around the origin."""
     angle = np.linspace(0.0, np.pi, 13)
     line = -radius * np.cos(angle)[:, None] * Z
     return Tube(line, radius * np.sin(angle), 24)
@@ -121,11 +124,13 @@ def _damper(r: float) -> tuple[Tube, ...]:
 
 
 def _spiral(r: float) -> tuple[Tube, ...]:
+    """Return a flat spiral spring about z."""
     line = _helix(0.0, 0.0, r * np.linspace(0.8, 2.8, 80), 3.5)
     return (Tube(line, np.full(len(line), 0.2 * r), 8),)
 
 
 def _block(r: float) -> tuple[Tube, ...]:
+    """Return a cube around the origin."""
     return (_along(-r, r, np.sqrt(2.0) * r, 4),)
 
 

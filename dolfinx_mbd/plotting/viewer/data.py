@@ -21,6 +21,9 @@ KINDS = {"f4": "<f4", "f8": "<f8", "i2": "<i2", "u2": "<u2", "u4": "<u4"}
 SMALL = 1000
 """Arrays with fewer bytes are not compressed."""
 
+LARGEST = 32767
+"""Largest 16-bit integer."""
+
 
 def block(values: Any, kind: str = "f4") -> dict[str, str]:
     """Return an array as a JSON object with base64 text; the page knows its shape.
@@ -38,7 +41,7 @@ def block(values: Any, kind: str = "f4") -> dict[str, str]:
 
 def integers(values: Array) -> dict[str, Any]:
     """Return values as 16-bit integers with one scale factor."""
-    scale = float(np.abs(values).max(initial=0.0)) / 32767 or 1.0
+    scale = float(np.abs(values).max(initial=0.0)) / LARGEST or 1.0
     return {"scale": scale, "values": block(np.rint(values / scale), "i2")}
 
 
@@ -58,6 +61,7 @@ def sampled_rows(time: Array, curves: Array, *, limit: int) -> NDArray[np.int64]
     heap: list[tuple[float, int, int, int]] = []
 
     def add(start: int, end: int) -> None:
+        """Add an interval to the heap if its largest error is not permitted."""
         if end - start < 2:
             return
         weight = (time[start : end + 1] - time[start]) / (time[end] - time[start])

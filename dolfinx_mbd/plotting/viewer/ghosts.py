@@ -32,8 +32,8 @@ def ghost_surfaces(run: Solution, time: Array, length: float) -> list[Surface]:
     Raises:
         InputError: The second run does not contain all times of the first one.
     """
-    slack = 1e-9 * max(float(np.ptp(time)), 1e-300)
-    if run.time[0] > time[0] + slack or run.time[-1] < time[-1] - slack:
+    tolerance = 1e-9 * max(float(np.ptp(time)), 1e-300)
+    if run.time[0] > time[0] + tolerance or run.time[-1] < time[-1] - tolerance:
         expected = f"a run from t = {time[0]:.6g} s or earlier to {time[-1]:.6g} s or later"
         reject("ghost", run, expected)
     return [
@@ -50,9 +50,11 @@ def ghost_surfaces(run: Solution, time: Array, length: float) -> list[Surface]:
 
 
 def _interpolated(time: Array, times: Array, values: Array) -> Array:
+    """Return values (times, n) at other times, interpolated linearly."""
     columns = [np.interp(time, times, column) for column in values.T]
     return np.stack(columns, axis=1) if columns else np.zeros((len(time), 0))
 
 
 def _unit(quaternions: Array) -> Array:
+    """Return quaternions (nt, 4) of length 1."""
     return np.asarray(quaternions / np.linalg.norm(quaternions, axis=1)[:, None])

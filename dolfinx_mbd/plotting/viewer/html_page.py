@@ -46,9 +46,11 @@ class HtmlPage(ABC):
         return write_atomically(path, self._write, self.kind, replaces=contains(self.mark))
 
     def _write(self, file: BinaryIO) -> None:
+        """Write the page as UTF-8."""
         file.write(self.html.encode(errors="replace"))
 
     def _repr_html_(self) -> str:
+        """Return the page in a frame, for IPython."""
         return framed(self.html, self.permissions)
 
 

@@ -181,8 +181,8 @@ def player(
     instance("title", title, str)
     choice("quantity", quantity, (DISPLACEMENT, "von Mises"))
     comm = None
-    texts = isinstance(field_name, (tuple, list)) and len(field_name) == 2
-    if not texts or not all(isinstance(text, str) for text in field_name):
+    is_pair = isinstance(field_name, (tuple, list)) and len(field_name) == 2
+    if not is_pair or not all(isinstance(text, str) for text in field_name):
         reject("field_name", field_name, "a name and a unit, for example ('damage', '1/s')")
     instance("field", field, (Mapping, type(None)), "values at the points of the skin by body name")
     instance("ghost", ghost, (Solution, type(None)))
@@ -192,9 +192,8 @@ def player(
         _check_absent("a simulation or a mechanism", view=view, opacity=opacity)
     else:
         _check_absent("an object with modes", modes=modes)
-    rotating = sys.modules.get(
-        "dolfinx_mbd.structures.rotating"
-    )  # loaded if the source is one of its results
+    # The module is loaded if the source is one of its results
+    rotating = sys.modules.get("dolfinx_mbd.structures.rotating")
     if rotating is not None and isinstance(source, rotating.CriticalSpeed):
         title = title or f"{source.kind} at {source.speed:.4g} rad/s"
         source = source.modes
@@ -240,10 +239,10 @@ def _set_opacity(bodies: list[dict[str, Any]], opacity: Mapping[str, float] | No
     chosen = instance("opacity", {} if opacity is None else opacity, Mapping, hint)
     for name, value in chosen.items():
         choice("name of a body with an opacity", name, [body["name"] for body in bodies])
-        part = number(f"opacity of body {name!r}", value, low=0.0, high=1.0)
+        value_of_body = number(f"opacity of body {name!r}", value, low=0.0, high=1.0)
         for body in bodies:
             if body["name"] == name and not body.get("ghost"):
-                body["opacity"] = part
+                body["opacity"] = value_of_body
 
 
 def _check_absent(source: str, **options: Any) -> None:

@@ -41,6 +41,10 @@ Index = NDArray[np.int64]
 
 FRAMES = 1500
 """Largest number of instants in a page."""
+OUTERMOST, BLOCK = 40, 64
+"""Directions whose outermost points represent a mesh body, and instants that are read together."""
+HULL, HULL_INSTANTS = 150, 8
+"""Directions and instants that determine the points that are visible when a page opens."""
 FEWEST, NUMBERS = 50, 50_000_000
 """Least limit of the instants if bodies on large meshes move, and largest size of their motion."""
 PIXEL = 0.5 / 1000
@@ -75,22 +79,24 @@ def motion_page(
     length = system_length(run.system, local_row(run.q, 0))
     values = _checked_field(run.system, field or {})
     ghosts = [] if ghost is None else ghost_surfaces(ghost, run.time, length)
-    original = [*body_surfaces(run.system, run.q, length, values), *ghosts]
+    original = [*body_surfaces(run.system, run.q, length, values), *ghosts]  # ghosts are last
     surfaces = with_principal_modes(original, AMPLITUDE_ERROR)
     ghosts = surfaces[len(surfaces) - len(ghosts) :]
     curves = _curves(run, surfaces, _kept_modes(surfaces), length)
     points = sum(len(body.drawing.points) for body, _ in moving_bodies(run.system))
-    limit = min(FRAMES, max(FEWEST, NUMBERS // max(9 * points, 1)))
+    per_point = 9  # a displacement and the six components of the stress
+    limit = min(FRAMES, max(FEWEST, NUMBERS // max(per_point * points, 1)))
     rows = sampled_rows(run.time, curves, limit=limit)
     kinds = (*DRAWN, "joint forces") if len(run) > 1 else DRAWN
     options: dict[str, Any] = {"values": values, "quantity": quantity, "accuracy": ACCURACY}
     scene = mechanism_scene(run, rows, kinds, view=view, **options)
-    moving = {surface.name: surface for surface in surfaces[: len(surfaces) - len(ghosts)]}
-    whole = [moving.get(surface.name, surface) for surface in scene.surfaces] + ghosts
-    drawn = [surface.at(rows) if surface in surfaces else surface for surface in whole]
-    page = page_scene(replace(scene, surfaces=drawn), _kept_modes(whole))
+    # The scene has mesh bodies too, already at the chosen instants
+    combined = {surface.name: surface for surface in surfaces[: len(surfaces) - len(ghosts)]}
+    all_times = [combined.get(surface.name, surface) for surface in scene.surfaces] + ghosts
+    drawn = [surface.at(rows) if surface in surfaces else surface for surface in all_times]
+    page = page_scene(replace(scene, surfaces=drawn), _kept_modes(all_times))
     exact = {surface.name: surface for surface in original}
-    for item, surface in zip(page["bodies"], whole, strict=True):
+    for item, surface in zip(page["bodies"], all_times, strict=True):
         if surface in ghosts:
             item |= {"ghost": True, "ranges": {}}
             continue
@@ -187,7 +193,7 @@ def _kept_modes(surfaces: Sequence[Surface]) -> list[Index]:
     """
     union: dict[int, Index] = {}
     for surface in surfaces:
-        key, modes = id(surface.skin), surface.skin.modes
+        skin, modes = id(surface.skin), surface.skin.modes
         amplitudes = np.abs(surface.eta).max(axis=0, initial=0.0)
         magnitudes = [amplitudes * largest_displacements(modes)]
         if surface.stress is not None:
@@ -196,7 +202,7 @@ def _kept_modes(surfaces: Sequence[Surface]) -> list[Index]:
         selected = np.flatnonzero(np.any(significant, axis=0))
         if len(surface.eta) == 1:  # scenes of modes animate amplitudes that one state does not have
             selected = np.arange(len(modes))
-        union[key] = np.union1d(union.get(key, selected), selected).astype(np.int64)
+        union[skin] = np.union1d(union.get(skin, selected), selected).astype(np.int64)
     return [union[id(surface.skin)] for surface in surfaces]
 
 
@@ -208,16 +214,16 @@ def _curves(
     curves: list[Any] = [np.zeros((len(run), 0))]
     for body, s in moving_bodies(run.system):
         names.add(body.name)
-        points = outermost(body.drawing.points, 40)
-        starts = range(0, len(run), 64)
-        parts = [body.surface(run.q[k : k + 64, s])[:, points] for k in starts]
+        points = outermost(body.drawing.points, OUTERMOST)
+        starts = range(0, len(run), BLOCK)
+        parts = [body.surface(run.q[k : k + BLOCK, s])[:, points] for k in starts]
         curves.append(np.concatenate(parts).reshape(len(run), -1) / (PIXEL * length))
     for body, s in zip(run.system.mechanical_bodies, run.system.q_slices, strict=False):
         if body.name not in names:
             curves.append(run.q[:, s] / (PIXEL * length))
     for surface, indices in zip(surfaces, modes, strict=True):
         radius = np.linalg.norm(surface.skin.points, axis=1).max(initial=0.0)
-        rotations = 2 * radius * continuous(surface.rotation)
+        rotations = 2 * radius * continuous(surface.rotation)  # a quaternion has half the angle
         curves += [surface.position / (PIXEL * length), rotations / (PIXEL * length)]
         if len(indices):
             eta = surface.eta[:, indices] * largest_displacements(surface.skin.modes[indices])
@@ -228,7 +234,8 @@ def _curves(
 def _checked_field(system: System, field: Mapping[str, ArrayLike]) -> dict[str, Array]:
     """Return the values of a field by body; raise an error if a value does not fit."""
     values = {}
-    skins = {b.name: b.reduced.skin for b in system.bodies if hasattr(b, "reduced")}
+    flexible = [body for body in system.bodies if hasattr(body, "reduced")]
+    skins = {body.name: body.reduced.skin for body in flexible}
     skins |= {body.name: body.drawing for body, _ in moving_bodies(system)}
     for name, numbers in field.items():
         skin = skins[choice("field: name of a flexible body", name, skins)]
@@ -258,6 +265,7 @@ def _marks(scene: Scene) -> dict[str, Any]:
         return indices
 
     def item(mark: Mark) -> dict[str, Any]:
+        """Return a mark with the indices of its tubes and frames."""
         shape = {"name": mark.name, "group": mark.group, "shape": numbers_of(mark.tubes)}
         if mark.first < 0:
             return shape
@@ -293,6 +301,7 @@ def _marks(scene: Scene) -> dict[str, Any]:
 
 
 def _tube(tube: Tube) -> dict[str, Any]:
+    """Return a tube with numbers of four digits; equal radii are stored once."""
     points, radii = ([float(f"{x:.4g}") for x in v.ravel()] for v in (tube.points, tube.radii))
     radii = radii[:1] if len(set(radii)) == 1 else radii
     return {"points": points, "radii": radii, "sides": tube.sides}
@@ -345,8 +354,9 @@ def _complex(values: Any) -> list[list[float]]:
 def _hull(scene: Scene) -> list[list[float]]:
     """Return the outermost points of the bodies and of the marks that are visible at the start."""
     points, hidden = [scene.points], {"joint forces"}
-    for k in np.unique(np.linspace(0, len(scene.time) - 1, 8).round().astype(int)):
+    for k in np.unique(np.linspace(0, len(scene.time) - 1, HULL_INSTANTS).round().astype(int)):
         tubes = scene.tubes(k).values()
         points += [tube.points for group, item in tubes if group not in hidden for tube in item]
-    every = np.vstack(points)
-    return [[float(f"{x:.5g}") for x in p] for p in every[outermost(every, 150)]]
+    candidates = np.vstack(points)
+    hull = candidates[outermost(candidates, HULL)]
+    return [[float(f"{x:.5g}") for x in point] for point in hull]

@@ -47,7 +47,7 @@ def with_principal_modes(surfaces: Sequence[Surface], accuracy: float) -> list[S
         combined = _combinations([surfaces[k].eta for k in members], _fields(first), accuracy)
         if combined is None:
             continue
-        to, back = combined
+        to, back = combined  # matrices to the coordinates of the combinations and back
         modes = np.asarray(np.tensordot(back, first.skin.modes, axes=1), dtype=float)
         skin, stress = Skin(first.skin.points, first.skin.triangles, modes), first.stress
         if stress is not None:
@@ -115,7 +115,7 @@ def _combinations(
         return None
     weights, directions = np.linalg.eigh(sum(F @ F.T / F.shape[1] for F in units))
     independent = weights > _RANK * weights[-1]
-    root, E = np.sqrt(weights[independent]), directions[:, independent]
+    root, E = np.sqrt(weights[independent]), directions[:, independent]  # L = E diag(root)
     principal = np.linalg.svd(eta @ (E * root), full_matrices=False)[2]
     for number in range(1, min(count, len(principal) + 1)):
         to, back = (E * root) @ principal[:number].T, principal[:number] @ (E / root).T

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.body import Skin
-from dolfinx_mbd.plotting.viewer.data import block
+from dolfinx_mbd.plotting.viewer.data import LARGEST, block
 
 __all__ = ["SurfaceData"]
 
@@ -57,15 +57,15 @@ class SurfaceData:
         `steps` (m,) are differences between successive values of each mode that are small enough.
         """
         largest = np.abs(modes).max(axis=(1, 2), initial=0.0)
-        scale = np.maximum(largest / 32767, steps)
+        scale = np.maximum(largest / LARGEST, steps)
         scale[scale == 0] = 1.0
         values = np.rint(modes / scale[:, None, None]).astype(np.int64)
         columns = np.moveaxis(values, 0, 1).reshape(self._count, -1)
         return {"scale": scale.tolist(), "values": self._differences(columns)}
 
     @cached_property
-    def _paired(self) -> tuple[Integers, Integers, Integers]:
-        """The edges (3 nt): their lower and upper nodes and the nodes opposite, by triangle."""
+    def _sides(self) -> tuple[Integers, Integers, Integers]:
+        """Lower and upper nodes of the sides of all triangles and the opposite nodes, (3 nt,)."""
         T = self._triangles
         ends = np.stack([T[:, [0, 1]], T[:, [1, 2]], T[:, [2, 0]]], axis=1).reshape(-1, 2)
         return ends.min(axis=1), ends.max(axis=1), T[:, [2, 0, 1]].ravel()
@@ -73,26 +73,27 @@ class SurfaceData:
     @cached_property
     def _edges(self) -> Integers:
         """Lower and upper nodes of all edges, shape (2, ne)."""
-        lower, upper, _ = self._paired
+        lower, upper, _ = self._sides
         keys = np.unique((lower * self._count + upper)[lower < upper])
         return np.stack([keys // max(self._count, 1), keys % max(self._count, 1)])
 
     @cached_property
     def _parallelograms(self) -> Integers:
         """Predicted nodes, both ends of an edge and the opposite node, shape (4, n)."""
-        lower, upper, opposite = self._paired
+        lower, upper, opposite = self._sides
         keys = lower * self._count + upper
         order = np.argsort(keys, kind="stable")
         first = np.ones(len(keys), dtype=bool)
         first[1:] = np.diff(keys[order]) != 0
         index = np.arange(len(keys))
         rank = index - np.maximum.accumulate(np.where(first, index, 0))
-        second = np.flatnonzero(rank % 2 == 1)  # (more than two triangles may have one edge)
+        # Pairs of sides on one edge; more than two triangles may have one edge
+        second = np.flatnonzero(rank % 2 == 1)
         i, j = order[second - 1], order[second]
-        last = np.maximum(opposite[i], opposite[j])
+        predicted = np.maximum(opposite[i], opposite[j])
         other = np.minimum(opposite[i], opposite[j])
-        usable = (last > upper[i]) & (last > other)
-        return np.stack([last, lower[i], upper[i], other])[:, usable]
+        usable = (predicted > upper[i]) & (predicted > other)
+        return np.stack([predicted, lower[i], upper[i], other])[:, usable]
 
     def _differences(self, values: Integers) -> dict[str, str]:
         """Return the differences of values (n, c) from their predictions, shape (c, n)."""
@@ -101,6 +102,7 @@ class SurfaceData:
         pairs, neighbours = (np.bincount(index, minlength=self._count) for index in (node, upper))
         out = np.empty(values.shape[::-1], dtype=np.int64)
         for k, v in enumerate(values.T):
+            # The best prediction is the last: the node before, mean neighbours, parallelograms
             guess = np.zeros(self._count)
             guess[1:] = v[:-1]
             for index, terms, count in (

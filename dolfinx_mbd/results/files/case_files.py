@@ -14,7 +14,8 @@ from dolfinx_mbd.results.files.run_files import VERSION, RunFileError, run_kind,
 
 _KIND = run_kind("case of a study")
 
-Outcome = tuple[dict[str, Any], dict[str, Any]]  # facts, and arrays by name
+Outcome = tuple[dict[str, Any], dict[str, Any]]
+"""Facts about a case, and its arrays by name."""
 
 
 class CaseFiles:
@@ -80,7 +81,7 @@ class CaseFiles:
                 changed.setdefault(change, []).append(header["case"])
         for change, cases in changed.items():
             text = f"{self.folder}: {change} since {len(cases)} of the saved cases were computed, "
-            text += f"the first is case {cases[0]}. These results are returned as they are; delete "
+            text += f"the first is case {cases[0]}. These results are returned unchanged; delete "
             text += "the folder, or choose another one, to compute them again"
             warn(FileWarning(text, quantity="saved cases", value=len(cases)))
         return outcomes

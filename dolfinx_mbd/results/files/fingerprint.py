@@ -23,15 +23,15 @@ import numpy as np
 from dolfinx_mbd.mechanism.system import System
 
 _LIBRARIES = [Path(functools.__file__).parent, Path(__file__).parents[2]]  # Python, this package
-_LANGUAGE = frozenset(vars(types.new_class("C"))) | {  # attributes of each class
+_CLASS_ATTRIBUTES = frozenset(vars(types.new_class("C"))) | {  # attributes of each class
     "__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__",
     "__conditional_annotations__", "__dataclass_fields__", "__dataclass_params__",
     "__firstlineno__", "__match_args__", "__slots__", "__static_attributes__",
 }  # fmt: skip
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
-_LEFT_OUT = frozenset({"provenance", "shape", "skin"})  # attributes without effect on results
+_IGNORED = frozenset({"provenance", "shape", "skin"})  # attributes without effect on results
 # Attributes that are ignored if None: version 3 did not have them
-_LATER = frozenset({"clearance", "omega", "rate", "relation", "velocity"})
+_IGNORED_IF_NONE = frozenset({"clearance", "omega", "rate", "relation", "velocity"})
 
 
 def fingerprint(system: System) -> dict[str, str]:
@@ -101,8 +101,10 @@ def _parts(item: Any, code: bool) -> tuple[str, list[Any]]:
             parts[1].extend(_code_parts(item))
         if parts is not None:
             return parts
-    names = [name for name in _attributes(item) if name not in _LEFT_OUT]
-    names = [name for name in names if name not in _LATER or getattr(item, name) is not None]
+    names = [name for name in _attributes(item) if name not in _IGNORED]
+    names = [
+        name for name in names if name not in _IGNORED_IF_NONE or getattr(item, name) is not None
+    ]
     values = [getattr(item, name) for name in names]
     if code:
         values += _code_parts(type(item))
@@ -137,7 +139,9 @@ def _code_parts(item: Any) -> list[Any]:
         module = sys.modules.get(item.__module__)
         if item.__module__ != "__main__" and not _is_own_file(getattr(module, "__file__", None)):
             return []
-        members = [(name, v) for name, v in sorted(vars(item).items()) if name not in _LANGUAGE]
+        members = [
+            (name, v) for name, v in sorted(vars(item).items()) if name not in _CLASS_ATTRIBUTES
+        ]
         return [part for name, v in members for part in (name, getattr(v, "__func__", v))]
     if not isinstance(item, types.FunctionType) or not _is_own_file(item.__code__.co_filename):
         return []
@@ -178,9 +182,10 @@ def _is_own_file(file: str | None) -> bool:
 
 
 def _contents(cell: types.CellType) -> Any:
+    """Return the value of a closure variable, or None if it is not assigned yet."""
     try:
         return cell.cell_contents
-    except ValueError:  # the variable is not assigned yet
+    except ValueError:
         return None
 
 

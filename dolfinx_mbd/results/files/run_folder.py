@@ -110,6 +110,7 @@ class Rows:
         descr = [(name, "<f8", tuple(shape)) for name, shape in self.layout]
         entries = {"descr": descr, "fortran_order": False, "shape": (count,)}
         text, magic = repr(entries).encode(), np.lib.format.magic(3, 0)
+        # Magic string, length of the rest in 4 bytes, text with the largest count, and a newline
         longest = len(magic) + 4 + len(text) - len(str(count)) + _DIGITS + 1
         length = _ALIGNMENT * math.ceil(longest / _ALIGNMENT) - len(magic) - 4
         return magic + struct.pack("<I", length) + text.ljust(length - 1) + b"\n"
@@ -188,6 +189,7 @@ class RunFolder:
                 self.rows.count += len(rows)
 
     def _append(self, rows: NDArray[np.void]) -> None:
+        """Write rows to the end of the file of this rank."""
         if self.rows is None:
             self.rows = Rows(self._new_file(), _layout(rows))
         try:
@@ -202,6 +204,7 @@ class RunFolder:
             self._write(header, arrays)
 
     def _write(self, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+        """Replace the checkpoint if this process writes to the folder."""
         if self._lock is None:
             return
         assert self.rows is not None
@@ -217,6 +220,7 @@ class RunFolder:
             self._lock = None
 
     def _new_file(self) -> IO[bytes]:
+        """Return a new file for the rows, or a temporary one if another rank writes to it."""
         if self._lock is None:
             return TemporaryFile(dir=self.path)  # type: ignore[return-value]
         path = self.path / ROWS

@@ -162,27 +162,27 @@ def reduce_beam(
     checks.instance("model", model, BeamModel)
     checks.instance("interfaces", interfaces, Mapping, "name to node")
     solver = solver_options(petsc_options_prefix, petsc_options)
-    ends = _interfaces(model, interfaces)
-    check_attached(attached_to, ends)
-    if options.effective_mass is not None and not ends:
+    nodes = _interfaces(model, interfaces)
+    check_attached(attached_to, nodes)
+    if options.effective_mass is not None and not nodes:
         raise InputError("effective_mass needs interfaces")
     needs = {
         "the mean-axis reference (no attached_to)": attached_to is None,
-        "interfaces": bool(ends),
+        "interfaces": bool(nodes),
     }
-    stiff, no_stiffening = choose_stiffening(stiffening, needs, model.mesh.comm)
+    with_stiffening, no_stiffening = choose_stiffening(stiffening, needs, model.mesh.comm)
     warn_of_materials([model.material])
     phases = Phases("reduce_beam", show=is_shown(progress))
     with phases("assembly"):
         problem = beam_problem(model)
     solver["phases"] = phases
     basis: Basis
-    if ends:
+    if nodes:
         basis = craig_bampton_basis(
             problem,
-            ends,
+            nodes,
             num_modes,
-            stiffening=stiff,
+            stiffening=with_stiffening,
             effective_mass=options.effective_mass,
             **solver,
         )
@@ -190,19 +190,22 @@ def reduce_beam(
         basis = free_basis(problem, num_modes, estimate=problem.first_square(), **solver)
     modes = reduced_modes(problem, basis, attached_to, options)
     modes, moments = apply_signs(modes, problem.inertia(modes.vectors))
-    contents = Contents(ends, points or {}, options.skin)
-    solved = solutions(problem, ends, modes, moments, basis.cases)
+    contents = Contents(nodes, points or {}, options.skin)
+    solved = solutions(problem, nodes, modes, moments, basis.cases)
     entries = project(problem, solved, contents, phases) | described(modes, moments, problem.dim)
-    facts = _provenance(model, ends) | mode_facts(num_modes, basis.num_modes, fixed=bool(ends))
+    provenance = _provenance(model, nodes) | mode_facts(
+        num_modes, basis.num_modes, fixed=bool(nodes)
+    )
     if options.up_to is not None:
-        facts["up to (Hz)"] = float(options.up_to)
-    if not stiff:
-        facts[STIFFENING] = no_stiffening
-    facts |= {f"seconds, {k}": value for k, value in phases.seconds(problem.comm).items()}
+        provenance["up to (Hz)"] = float(options.up_to)
+    if not with_stiffening:
+        provenance[STIFFENING] = no_stiffening
+    seconds = phases.seconds(problem.comm)
+    provenance |= {f"seconds, {phase}": value for phase, value in seconds.items()}
     body = ReducedBody(
         name=name,
         damping=np.zeros_like(modes.stiffness),
-        provenance=facts,
+        provenance=provenance,
         effective_masses=None if basis.truncation is None else basis.truncation.labelled_masses(),
         **entries,
     )
@@ -254,8 +257,9 @@ def _provenance(
 ) -> dict[str, str | int | float]:
     """Return the description of a beam that is stored in its reduced body."""
 
-    def value(v: Any) -> float | str:
-        return "a function of space" if isinstance(v, Expr) else float(v)
+    def value(number: Any) -> float | str:
+        """Return a number, or a text for an expression."""
+        return "a function of space" if isinstance(number, Expr) else float(number)
 
     s, m = model.section, model.material
     return {

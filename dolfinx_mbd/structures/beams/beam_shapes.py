@@ -17,6 +17,9 @@ from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.structures.beams.model import BeamModel, checked_place, gather_in_order
 
 CORNERS = 16  # number of corners of the polygon that approximates an ellipse
+# Deflections along y and z: the axes of displacement and rotation, and the sign of the rotation for
+# a positive slope
+BENDING = (1, 2, 1.0), (2, 1, -1.0)
 
 
 def _interpolate(model: BeamModel, nodal: Array, distances: Array) -> tuple[Array, Array]:
@@ -36,7 +39,8 @@ def _interpolate(model: BeamModel, nodal: Array, distances: Array) -> tuple[Arra
     (d0, r0), (d1, r1) = local[cell].transpose(1, 0, 2, 3), local[cell + 1].transpose(1, 0, 2, 3)
     weight = xi[:, None, None]
     d, r = d0 + weight * (d1 - d0), r0 + weight * (r1 - r0)  # linear: axial motion and twist
-    for axis, rotation_axis, sign in ((1, 2, 1.0), (2, 1, -1.0)):
+    # Cubic deflections from the slopes a and b at both ends of the cell
+    for axis, rotation_axis, sign in BENDING:
         a, b, w = sign * r0[:, rotation_axis], sign * r1[:, rotation_axis], weight[:, 0]
         chord = (d1[:, axis] - d0[:, axis]) / h[:, None]
         deflection = h[:, None] * w * (1 - w) * ((1 - w) * (a - chord) - w * (b - chord))
@@ -92,9 +96,9 @@ def point_rates(
         h, rate = s[c + 1] - s[c], velocity[c + 1] - velocity[c]
         w = (distance - s[c]) / h
         (d0, r0), (d1, r1) = np.einsum("ba,nfbk->nfak", axes, nodal[c : c + 2].reshape(2, 2, 3, k))
-        # derivatives of Hermite's polynomials with respect to the length h of the cell
+        # Derivatives of Hermite's polynomials with respect to the length h of the cell
         d, r = np.zeros((2, 3, k))
-        for axis, rotation_axis, sign in ((1, 2, 1.0), (2, 1, -1.0)):
+        for axis, rotation_axis, sign in BENDING:
             a, b = sign * r0[rotation_axis], sign * r1[rotation_axis]
             d[axis] = rate * w * (1 - w) * ((1 - w) * a - w * b)
             r[rotation_axis] = -sign * 6 * w * (1 - w) * (d1[axis] - d0[axis]) * rate / h**2
@@ -132,17 +136,18 @@ def radii_of_gyration(model: BeamModel, change: Section | None = None) -> Array:
     With the derivative of a section, return the derivatives of the radii.
     """
     s = model.section
-    area, *second = _nodal_values(model, (s.area, s.Izz, s.Iyy)).T
-    radii = np.sqrt(np.stack(second, axis=1) / area[:, None])
+    area, *inertias = _nodal_values(model, (s.area, s.Izz, s.Iyy)).T
+    radii = np.sqrt(np.stack(inertias, axis=1) / area[:, None])
     if change is None:
         return radii
-    rate, *rates = _nodal_values(model, (change.area, change.Izz, change.Iyy)).T
-    squares = (np.stack(rates, axis=1) - radii**2 * rate[:, None]) / area[:, None]
+    by_area, *by_inertias = _nodal_values(model, (change.area, change.Izz, change.Iyy)).T
+    squares = (np.stack(by_inertias, axis=1) - radii**2 * by_area[:, None]) / area[:, None]
     return np.asarray(squares / (2 * radii))
 
 
 def skin_arms(model: BeamModel, radii: Array) -> Array:
     """Return the outline of the section and its centre at the nodes; a linear function of radii."""
+    # Half a side of a rectangle is √3 radii of gyration, half an axis of an ellipse 2 radii
     if model.section.shape == "rectangle":
         outline = np.sqrt(3) * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1.0]])
     else:
@@ -164,9 +169,9 @@ def surface_around(chain: Array, arms: Array, nodal: Array) -> Skin:
     n, m = len(arms), arms.shape[1] - 1
     d, theta = nodal[:, :3], nodal[:, 3:]
     displacements = d[:, None] + np.cross(theta[:, None], arms[..., None], axis=2)
-    surface = np.ones((n, m + 1), dtype=bool)  # only the ends of the axis are on the surface
-    surface[1:-1, m] = False
-    number = np.cumsum(surface).reshape(n, m + 1) - 1
+    on_surface = np.ones((n, m + 1), dtype=bool)  # of the axis, only the ends
+    on_surface[1:-1, m] = False
+    number = np.cumsum(on_surface).reshape(n, m + 1) - 1
     ring, next_ring = number[:, :m], np.roll(number[:, :m], -1, axis=1)
     first, last = np.full((2, m), number[[0, -1], m][:, None])
     faces = [
@@ -176,5 +181,6 @@ def surface_around(chain: Array, arms: Array, nodal: Array) -> Skin:
         (last, ring[-1], next_ring[-1]),
     ]
     triangles = np.concatenate([np.stack(face, axis=-1).reshape(-1, 3) for face in faces])
-    points = (chain[:, None] + arms)[surface]
-    return Skin(points, triangles, np.ascontiguousarray(displacements[surface].transpose(2, 0, 1)))
+    points = (chain[:, None] + arms)[on_surface]
+    modes = np.ascontiguousarray(displacements[on_surface].transpose(2, 0, 1))
+    return Skin(points, triangles, modes)

@@ -95,6 +95,7 @@ class BeamModel:
         """Forms of the beam; its numbers are DOLFINx constants, so that forms are compiled once."""
 
         def constant(value: Any) -> Any:
+            """Return a number as a constant, and an expression unchanged."""
             if isinstance(value, Expr):
                 return value
             return fem.Constant(self.mesh, default_scalar_type(value))
@@ -167,6 +168,7 @@ def gather_in_order(model: BeamModel, values: Array) -> Array:
     parts = comm.gather((model.positions @ model.direction, values), root=0)
 
     def join() -> Array:
+        """Sort the values of all ranks by their distances along the beam."""
         order = np.argsort(np.concatenate([s for s, _ in parts]))
         return np.concatenate([v for _, v in parts])[order]
 

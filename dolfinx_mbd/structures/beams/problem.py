@@ -65,10 +65,10 @@ class BeamProblem:
         """Return ∫ρ (W u)·v for W (3, 3) with the pattern of K; the caller destroys it."""
         result = self.mass_matrix.copy()
         result.scale(0.0)
-        same = PETSc.Mat.Structure.SAME_NONZERO_PATTERN
+        same_pattern = PETSc.Mat.Structure.SAME_NONZERO_PATTERN
         for weight, matrix in zip(W.ravel(), self.couplings, strict=True):
             if weight:
-                result.axpy(float(weight), matrix, structure=same)
+                result.axpy(float(weight), matrix, structure=same_pattern)
         return result
 
     def apply_mass(self, X: Array) -> Array:
@@ -115,6 +115,7 @@ class BeamProblem:
         C = [gram(comm, modes, multiply(matrix, modes)) for matrix in self.couplings]
         mass, S, H = moments(F, P, np.array(C))
         centre = S[0] / mass
+        # The field that fixes the signs of modes is linear in the shift: two values determine it
         size = float(np.sqrt(np.trace(H[0, 0]) / mass - centre @ centre))
         w = np.stack([sign_field(self.positions + shift, centre, size) for shift in (0, size)], 1)
         w[:, 1] /= size
@@ -239,6 +240,7 @@ def beam_matrices(
         )
 
     def of_displacement(beam: Beam) -> ufl.Form:
+        """Return ∫ρ (W u)·v of displacements u."""
         a = beam.field(u)
         return integral(beam, lambda y, z: a.in_body(a.at(y, z)))
 
@@ -246,10 +248,12 @@ def beam_matrices(
     linear = fem.form(combine(lambda beam: integral(beam, beam.field(v).position_at)))
 
     def coupling(weights: Array) -> PETSc.Mat:
+        """Return ∫ρ (W u)·v for a matrix W."""
         W.value[:] = weights
         return assembled_matrix(bilinear)
 
     def load(weights: Array) -> Array:
+        """Return ∫ρ (W x)·v of the positions x for a matrix W."""
         W.value[:] = weights
         vector = fem.assemble_vector(linear)
         vector.scatter_reverse(la.InsertMode.add)
@@ -278,7 +282,10 @@ def initial_stress_matrices(
     q, u, v = fem.Function(V), ufl.TrialFunction(V), ufl.TestFunction(V)
 
     def stiffness(beam: Beam) -> ufl.Form:
+        """Return the form of K_σ under the stress of the displacement q."""
+
         def body_force(y: Expr, z: Expr) -> Expr:
+            """Return the part of the inertia force that varies over the section."""
             return -beam.material.density * ufl.dot(W, ufl.as_vector([0.0, y, z]))
 
         return beam.initial_stress_stiffness(u, v, q, body_force=body_force)

@@ -18,6 +18,9 @@ from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.run_quantities import Quantities, RunQuantity
 from dolfinx_mbd.structures.cables.line_body import AbsoluteBody, LineForms, hermite
 
+_POINTS = 4
+"""Number of straight lines that represent an element in pictures."""
+
 _POINT_JOINTS = ("spherical",)
 """Kinds of joints that constrain only the point of a frame, besides those with a relation."""
 
@@ -151,6 +154,7 @@ class CableBody(AbsoluteBody):
             if place != ends.get(key, place):
                 checks.reject(argument, place, f"{ends[key]:g} m, or have another name")
         direction = (end - start) / span
+        # The axis before the one nearest to the cable is not parallel to it: y for a cable along z
         x = np.cross(np.eye(3)[(np.argmax(np.abs(direction)) + 2) % 3], direction)
         x /= np.linalg.norm(x)
         axes = np.column_stack([x, np.cross(direction, x), direction])
@@ -176,6 +180,15 @@ class CableBody(AbsoluteBody):
                 f"body {self.name!r}: the last node is at {nodes[-1]:g} m, length is {length:g} m"
             )
         return nodes
+
+    def _checked_places(self, places: ArrayLike) -> Array:
+        """Return unstretched lengths from the start, (points,), m; the cable must contain them."""
+        end = float(self.nodes[-1])
+        s = np.array(checks.array("places", np.atleast_1d(np.asarray(places)), (None,)))
+        tolerance = 1e-9 * end
+        if s.min(initial=0.0) < -tolerance or s.max(initial=0.0) > end + tolerance:
+            checks.reject("places", places, f"lengths from 0 to {end:g} m")
+        return s
 
     def frame(self, name: str) -> CableFrame:
         """Return a reference to a frame of this body, for joints and forces.
@@ -231,7 +244,8 @@ class CableBody(AbsoluteBody):
             Points, shape (nt, points, 3), m.
         """
         last = len(self.nodes) - 1
-        places = np.interp(np.linspace(0, last, 4 * last + 1), np.arange(last + 1), self.nodes)
+        steps = _POINTS * last
+        places = np.interp(np.linspace(0, last, steps + 1), np.arange(last + 1), self.nodes)
         nodal = self.nodal(np.asarray(q))
         weights = hermite(self.nodes, places)
         return np.einsum("pk,tkc->tpc", weights, nodal.reshape(len(nodal), -1, 3))
@@ -246,12 +260,16 @@ class CableBody(AbsoluteBody):
 
         Returns:
             Positions, slopes, velocities, accelerations, strains and curvatures over time.
+
+        Raises:
+            InputError: A place is not on the cable.
         """
-        s = self.nodes if places is None else np.atleast_1d(np.asarray(places, dtype=float))
+        s = self.nodes if places is None else self._checked_places(places)
         q, v, a = self.rows_of(run)
-        zero = self.nodal(np.zeros(self.num_coordinates))
+        zero = self.nodal(np.zeros(self.num_coordinates))  # the constant part, without a rate
 
         def interpolate(nodal: Array, derivative: int = 0) -> Array:
+            """Return nodal positions and slopes (nt, nodes, 2, 3) at the places."""
             weights = hermite(self.nodes, s, derivative)
             return np.einsum("pk,tkc->tpc", weights, nodal.reshape(len(nodal), -1, 3))
 

@@ -60,12 +60,12 @@ class LineForms:
         self._q, self._v = fem.Function(V), fem.Function(V)
         w, d = ufl.TestFunction(V), ufl.TrialFunction(V)
         names = ("axial_stiffness", "bending_stiffness", "linear_density", "damping")
-        # constants, so that all cables share one compiled form
+        # Constants, so that all cables share one compiled form
         c = Cable(*(fem.Constant(line, np.float64(getattr(cable, name))) for name in names))
-        inner = c.elastic_forces(self._q, w)
+        elastic = c.elastic_forces(self._q, w)
         self._energy = self._form(c.elastic_energy(self._q))
-        self._vector = self._form(inner)
-        self._matrix = self._form(ufl.derivative(inner, self._q, d))
+        self._vector = self._form(elastic)
+        self._matrix = self._form(ufl.derivative(elastic, self._q, d))
         self.damped = float(cable.damping) > 0
         if self.damped:
             viscous = c.damping_forces(self._q, self._v, w)
@@ -83,9 +83,11 @@ class LineForms:
 
     @staticmethod
     def _form(form: ufl.Form) -> fem.Form:
+        """Return a compiled form."""
         return fem.form(form, jit_options=_JIT)
 
     def _array(self, form: fem.Form) -> Array:
+        """Return the assembled vector of a form in the order of the nodes along the line."""
         self._values[:] = 0.0
         fem.assemble_vector(self._values, form)
         return self._values[self._order]
@@ -103,6 +105,7 @@ class LineForms:
         return matrix
 
     def _set_state(self, u: Array, rate: Array | None = None) -> None:
+        """Set the nodal coordinates and, if given, their rates."""
         self._q.x.array[self._order] = u
         if rate is not None:
             self._v.x.array[self._order] = rate
@@ -153,14 +156,14 @@ class AbsoluteBody:
     typical_mass: float
     nodes: Array
     _forms: LineForms
-    _T: Array
-    _u0: Array
-    _z0: Array
-    _mass: Array
-    _first: Array
-    _min_scale: float
+    _T: Array  # T, (6 nodes, 6 nodes)
+    _u0: Array  # u₀, (6 nodes,)
+    _z0: Array  # initial coordinates
+    _mass: Array  # constant mass matrix with respect to z
+    _first: Array  # first moment of the mass for z = 0, (3,), kg m
+    _min_scale: float  # smallest scale of the elastic equations, N
     _frames: tuple[Array, Array, Array, Array]  # P, S, p₀ and axes, see `tangent_frames`
-    _r0: Array
+    _r0: Array  # positions of the frames for z = 0, (frames, 3), m
 
     def _prepare(
         self,
@@ -193,6 +196,7 @@ class AbsoluteBody:
         T, u0 = T.reshape(n, n), u0.ravel()
 
         def rows(derivative: int) -> tuple[Array, Array]:
+            """Return the derivatives of frame positions or tangents by z, and their values at 0."""
             weights = hermite(nodes, places, derivative)
             return (
                 np.einsum("fk,kcz->fcz", weights, T.reshape(2 * count, 3, n)).copy(),
@@ -311,10 +315,10 @@ class AbsoluteBody:
 
     def momenta(self, q: Array, v: Array) -> Array:
         """Return the momentum and the angular momentum about the global origin, (6,)."""
-        scalar = self._forms.mass[::3, ::3]  # mass matrix of one component
-        place = self.nodal(q).reshape(-1, 3)
-        momentum = scalar @ (self._T @ v).reshape(-1, 3)
-        return np.concatenate([self._mass[:3] @ v, np.cross(place, momentum).sum(axis=0)])
+        one_component = self._forms.mass[::3, ::3]  # all components have the same mass matrix
+        positions = self.nodal(q).reshape(-1, 3)
+        momenta = one_component @ (self._T @ v).reshape(-1, 3)
+        return np.concatenate([self._mass[:3] @ v, np.cross(positions, momenta).sum(axis=0)])
 
     def rows_of(self, run: Any) -> tuple[Array, Array, Array]:
         """Return the coordinates, velocities and accelerations in a run, (nt, nv) each."""

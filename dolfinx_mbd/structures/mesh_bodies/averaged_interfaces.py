@@ -59,10 +59,10 @@ class AveragedInterface:
     moments: Array
     offset: Array
 
-    def gaps(self, place: Array, R: Array, x: Array) -> Array:
+    def gaps(self, position: Array, R: Array, x: Array) -> Array:
         """Return the violations of the constraints for positions x (n, 3) of the nodes, (6,), m."""
-        gap = self.weights @ x - place - R @ self.offset
-        return np.concatenate([gap, np.cross(self.moments @ R.T, x - place).sum(axis=0)])
+        gap = self.weights @ x - position - R @ self.offset
+        return np.concatenate([gap, np.cross(self.moments @ R.T, x - position).sum(axis=0)])
 
     def node_matrix(self, R: Array) -> Array:
         """Return the derivatives of the constraints with respect to the nodes, (n, 3, 6)."""
@@ -72,9 +72,9 @@ class AveragedInterface:
             G[:, :, 3 + k] = np.cross(_AXES[k], self.moments @ R.T)
         return G
 
-    def frame_matrix(self, place: Array, R: Array, x: Array) -> Array:
+    def frame_matrix(self, position: Array, R: Array, x: Array) -> Array:
         """Return the derivatives of the constraints with respect to p and θ, shape (6, 6)."""
-        G, d = np.zeros((6, 6)), x - place
+        G, d = np.zeros((6, 6)), x - position
         G[:3, :3] = -_AXES
         total = R @ self.moments.sum(axis=0)
         for k in range(3):
@@ -83,7 +83,7 @@ class AveragedInterface:
             G[3:, 3 + k] = np.cross(np.cross(_AXES[k], self.moments) @ R.T, d).sum(axis=0)
         return G
 
-    def bias(self, R: Array, v: Array, x: Array, speeds: Array, place: Array) -> Array:
+    def bias(self, R: Array, v: Array, x: Array, speeds: Array, position: Array) -> Array:
         """Return the second time derivatives of the constraints without accelerations, (6,).
 
         Args:
@@ -91,31 +91,34 @@ class AveragedInterface:
             v: ṗ and angular velocity in components of the frame, shape (6,).
             x: Positions of the nodes, shape (n, 3).
             speeds: Their velocities, shape (n, 3).
-            place: p, shape (3,).
+            position: p, shape (3,).
         """
         spin, m = v[3:], self.moments
-        first, second = np.cross(spin, m), np.cross(spin, np.cross(spin, m))
-        turn = np.cross(second @ R.T, x - place) + 2 * np.cross(first @ R.T, speeds - v[:3])
-        centre = -R @ np.cross(spin, np.cross(spin, self.offset))
-        return np.concatenate([centre, turn.sum(axis=0)])
+        m_rate, m_acceleration = np.cross(spin, m), np.cross(spin, np.cross(spin, m))
+        rotation = np.cross(m_acceleration @ R.T, x - position)
+        rotation += 2 * np.cross(m_rate @ R.T, speeds - v[:3])
+        translation = -R @ np.cross(spin, np.cross(spin, self.offset))
+        return np.concatenate([translation, rotation.sum(axis=0)])
 
-    def second(self, place: Array, R: Array, x: Array, forces: Array) -> tuple[Array, Array]:
+    def second_derivatives(
+        self, position: Array, R: Array, x: Array, forces: Array
+    ) -> tuple[Array, Array]:
         """Return the second derivatives of the constraints, times multipliers (6,).
 
         The results are the derivatives with respect to p and θ of the forces at the nodes,
         (n, 3, 6), and of those at the frame, (6, 6).
         """
-        nodal, at_frames = np.zeros((len(self.nodes), 3, 6)), np.zeros((6, 6))
+        at_nodes, at_frames = np.zeros((len(self.nodes), 3, 6)), np.zeros((6, 6))
         mu, nu = forces[:3], forces[3:]
-        local = np.cross(x - place, nu) @ R
+        nu_moments = np.cross(x - position, nu) @ R
         total, m = self.moments.sum(axis=0), self.moments
         for k, e in enumerate(_AXES):
-            nodal[:, :, 3 + k] = np.cross(nu, np.cross(e, m) @ R.T)
+            at_nodes[:, :, 3 + k] = np.cross(nu, np.cross(e, m) @ R.T)
             at_frames[:3, 3 + k] = -np.cross(nu, R @ np.cross(e, total))
             at_frames[3:, k] = -np.cross(total, R.T @ np.cross(e, nu))
             at_frames[3:, 3 + k] = np.cross(self.offset, np.cross(e, R.T @ mu))
-            at_frames[3:, 3 + k] -= np.cross(m, np.cross(e, local)).sum(axis=0)
-        return nodal, at_frames
+            at_frames[3:, 3 + k] -= np.cross(m, np.cross(e, nu_moments)).sum(axis=0)
+        return at_nodes, at_frames
 
 
 def averaged_interface(
@@ -132,7 +135,8 @@ def averaged_interface(
     raw = nodes.gathered_block(moments.assembled(moments.form))
     numbers = nodes.numbers_of(interface.blocks)
     part = nodes.embedding.components(raw[numbers])
-    # the columns are ∫φᵢ e_k and ∫φᵢ e_k × D, in the plane e_x, e_y and e_z × D
+    # The columns are ∫φᵢ e_k and ∫φᵢ e_k × D, in the plane e_x, e_y and e_z × D: from their
+    # components follow ∫φᵢ and the first moments ∫φᵢ D
     weights: Array = part[:, 0, 0]
     if nodes.embedding.is_plane:
         firsts: Array = np.column_stack([part[:, 1, 2], -part[:, 0, 2], np.zeros(len(part))])

@@ -44,6 +44,7 @@ __all__ = ["DiscreteGradient"]
 _SMALL = 3e-3
 _TINY = 1e-14  # least change of C in a quotient
 _GAUSS = 0.5 / 3**0.5  # distance of Gauss's points from the middle, relative to the change
+_STRETCH, _ANGLE = 0.02, 0.7  # strain and rotation (rad) of the check of an energy
 _OBJECTIVE = 1e-8  # largest change of the energy under a rotation, relative to the energy
 
 
@@ -84,15 +85,15 @@ class DiscreteGradient:
     def _check_rotations(self, terms: Sequence[tuple[Callable[[Any], Any], ufl.Measure]]) -> None:
         """Raise an error if a rotation changes the energy of a stretched body."""
         n = len(self.before)
-        stretch = np.eye(n) + 0.02 * np.triu(1.0 + np.arange(n * n).reshape(n, n)) / n
-        c, s = np.cos(0.7), np.sin(0.7)
-        turn = np.eye(n)
-        turn[:2, :2] = [[c, -s], [s, c]]
+        stretch = np.eye(n) + _STRETCH * np.triu(1.0 + np.arange(n * n).reshape(n, n)) / n
+        c, s = np.cos(_ANGLE), np.sin(_ANGLE)
+        rotation = np.eye(n)
+        rotation[:2, :2] = [[c, -s], [s, c]]
         if n == 3:
-            turn = turn @ np.array([[1.0, 0, 0], [0, c, s], [0, -s, c]])
+            rotation = rotation @ np.array([[1.0, 0, 0], [0, c, s], [0, -s, c]])
         total: Any = sum(energy(self.before) * dx for energy, dx in terms)
         form, values = fem.form(total), []
-        for A in (stretch, turn @ stretch):
+        for A in (stretch, rotation @ stretch):
             self.before.interpolate(lambda x, A=A: (A - np.eye(n)) @ x[:n])
             local = float(fem.assemble_scalar(form))
             values.append(self.before.function_space.mesh.comm.allreduce(local, op=MPI.SUM))
@@ -104,25 +105,25 @@ class DiscreteGradient:
 def _stress(energy: Callable[[Any], Any], before: fem.Function, after: fem.Function) -> Expr:
     """Return the stress S between two displacements."""
     identity = ufl.Identity(len(before))
-    one, two = (ufl.grad(u) for u in (before, after))
-    F, G = identity + (one + two) / 2, two - one
-    change = F.T * G + G.T * F
-    squares = [(identity + g).T * (identity + g) for g in (one, two)]
-    middle = (squares[0] + squares[1]) / 2
+    H0, H1 = (ufl.grad(u) for u in (before, after))
+    F, dH = identity + (H0 + H1) / 2, H1 - H0
+    change = F.T * dH + dH.T * F  # ΔC
+    C0, C1 = ((identity + H).T * (identity + H) for H in (H0, H1))
+    middle = (C0 + C1) / 2  # C_m
     lowered = apply_derivatives(apply_algebra_lowering(energy(before)))
-    if before in extract_coefficients(replace(lowered, {one: ufl.zero(*one.ufl_shape)})):
+    if before in extract_coefficients(replace(lowered, {H0: ufl.zero(*H0.ufl_shape)})):
         raise _unsuitable("it depends on the displacement and not on its gradient alone")
 
     def second_piola(C: Expr) -> Expr:
         """Return 2 ∂W/∂C."""
         root = _root(C)
         H = ufl.variable(root - ufl.Identity(len(before)))
-        return ufl.sym(ufl.inv(root) * ufl.diff(replace(lowered, {one: H}), H))
+        return ufl.sym(ufl.inv(root) * ufl.diff(replace(lowered, {H0: H}), H))
 
     stress = second_piola(middle)
-    ends = [second_piola(middle + sign * _GAUSS * change) for sign in (-1, 1)]
+    first, second = (second_piola(middle + sign * _GAUSS * change) for sign in (-1, 1))
     square = ufl.inner(change, change)
-    integral = ufl.inner((ends[0] + ends[1]) / 2 - stress, change) / 2
+    integral = ufl.inner((first + second) / 2 - stress, change) / 2
     rest = energy(after) - energy(before) - ufl.inner(stress, change) / 2
     rest = ufl.conditional(ufl.gt(square, _SMALL**2), rest, integral)
     return stress + 2 * rest / ufl.max_value(square, _TINY**2) * change
@@ -140,6 +141,7 @@ def _root(C: Expr) -> Expr:
 
 
 def _unsuitable(reason: str) -> InputError:
+    """Return the error of an energy for which no conserving step exists."""
     return InputError(
         f"the energy does not permit a conserving step: {reason}. Use an energy of C = FᵀF, or "
         "another method",

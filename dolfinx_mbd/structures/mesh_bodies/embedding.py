@@ -6,13 +6,13 @@ fixed plane, which the initial position o and orientation Q of the body define:
     x = o + Q (X + u),   X = (X₁, X₂, 0),   u = (u₁, u₂, 0).
 
 Nodal vectors, frames and loads of every body have three components in global axes. This file is the
-only place that knows the difference. Forms use the deformation gradient in space (3, 3),
+only position that knows the difference. Forms use the deformation gradient in space (3, 3),
 
     F = [F₂ 0; 0 s],   F₂ = 1 + ∂u/∂X in the plane (2, 2),
 
 where s is the stretch normal to the plane, which is one for plane strain. In plane stress, S₃₃ = 0
 of Hooke's law for large rotations gives E₃₃ = −λ'/(2μ) tr E and s² = 1 + 2 E₃₃, with the strain
-E = (F₂ᵀF₂ − 1)/2, and λ' = 2λμ/(λ+2μ) in place of Lamé's constant λ.
+E = (F₂ᵀF₂ − 1)/2, and λ' = 2λμ/(λ+2μ) in position of Lamé's constant λ.
 
 The frames of a plane body have six velocities. A stiff spring holds each frame in the plane: the
 body carries forces normal to its plane and moments about axes in the plane.
@@ -44,6 +44,7 @@ __all__ = ["Embedding", "energy_of_gradient"]
 #: Largest component normal to the plane that counts as round-off, relative to the largest component
 #: of a vector, or to the size of the mechanism
 _OUT_OF_PLANE = 1e-9
+_MISPLACED = 1e-6  # largest distance or speed of a frame out of the plane, relative to the motion
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,11 +66,11 @@ class Embedding:
     axes: Array
 
     @classmethod
-    def of(cls, label: str, model: ElasticModel, place: Array, quaternion: Array) -> Embedding:
+    def of(cls, label: str, model: ElasticModel, position: Array, quaternion: Array) -> Embedding:
         """Return the embedding of a body with an initial position and orientation."""
         if model.displacements.dofmap.bs == 3:
-            place, quaternion = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
-        return cls(label, model, place, quaternion, rotation_matrix(quaternion))
+            position, quaternion = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
+        return cls(label, model, position, quaternion, rotation_matrix(quaternion))
 
     @property
     def dim(self) -> int:
@@ -142,10 +143,10 @@ class Embedding:
             P[3, 3] = P[4, 4] = size**2
         return P
 
-    def departure(self, place: Array, R: Array) -> Array:
+    def departure(self, position: Array, R: Array) -> Array:
         """Return the distance of a frame from the plane along the normal and its tilt, (6,)."""
         tilt = np.cross(R.T @ self.normal, [0.0, 0.0, 1.0])
-        return np.concatenate([self.normal * (self.normal @ (place - self.origin)), tilt])
+        return np.concatenate([self.normal * (self.normal @ (position - self.origin)), tilt])
 
     def check_vector(self, name: str, vector: Array) -> None:
         """Raise an error if a vector (3,), such as gravity, is not in the plane."""
@@ -157,19 +158,19 @@ class Embedding:
                 value=vector,
             )
 
-    def check_pose(self, place: Array, R: Array, velocity: Array, size: float) -> None:
+    def check_pose(self, position: Array, R: Array, velocity: Array, size: float) -> None:
         """Raise an error if a pose or velocity (6,) of the body frame leaves the plane."""
         if not self.is_plane:
             return
-        away = self.departure(place, R) / np.repeat([size, 1.0], 3)
+        departure = self.departure(position, R) / np.repeat([size, 1.0], 3)
         largest = max(np.abs(velocity[:3]).max(), size * np.abs(velocity[3:]).max(), 1e-300)
         rate = np.array([velocity[:3] @ self.normal, *(size * velocity[3:5])]) / largest
-        if max(np.abs(away).max(), np.abs(rate).max()) > 1e-6:
+        if max(np.abs(departure).max(), np.abs(rate).max()) > _MISPLACED:
             raise InputError(
                 f"{self.label} moves in the plane of its initial `position` and `rotation`, but "
                 "the joints place or move it out of this plane; give both so that the joints fit",
                 argument="position",
-                value=place,
+                value=position,
             )
 
     # ---- forms ----------------------------------------------------------------------------------
@@ -241,6 +242,7 @@ def energy_of_gradient(energy: Callable[[Any], Any], u: Any) -> Callable[[Expr],
     lowered = apply_derivatives(apply_algebra_lowering(density))
 
     def of_gradient(H: Expr) -> Expr:
+        """Return the energy with H in place of the displacement gradient."""
         result = replace(lowered, {ufl.grad(u): H})
         if abstract and u in extract_coefficients(result):
             raise InputError(

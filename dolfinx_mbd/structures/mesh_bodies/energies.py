@@ -49,7 +49,7 @@ _NAMES = get_args(Energy)
 _VARIABLES = ("I1", "I2", "J")
 _LOCKING = 0.49  # Poisson's ratio above which displacements lock
 _REST = 1e-9  # largest force at rest, relative to the largest stiffness times the size
-_TURN = (0.1, 0.3, 0.4)  # rotation without forces, about 0.5 rad
+_ROTATION, _PLANE_ROTATION = (0.1, 0.3, 0.4), (0.0, 0.0, 0.5)  # of 0.5 rad, without forces
 
 
 def named_or_expression(label: str, energy: Any) -> Any:
@@ -198,8 +198,8 @@ def warn_of_locking(label: str, energy: Any, model: ElasticModel) -> None:
     cell = model.displacements.ufl_element().cell_type.name
     if model.materials is None or (is_reduced and cell not in SIMPLICES):
         return
-    ratios = [getattr(m, "poisson", None) for m in model.materials.by_group.values()]
-    largest = max((r for r in ratios if isinstance(r, float)), default=0.0)
+    ratios = [getattr(material, "poisson", None) for material in model.materials.by_group.values()]
+    largest = max((ratio for ratio in ratios if isinstance(ratio, float)), default=0.0)
     if largest > _LOCKING:
         text = (
             f"{label}: {'simplices' if is_reduced else 'elements'} of a nearly incompressible "
@@ -225,8 +225,9 @@ def check_rest(label: str, energy: Any, forces: NodalForces, size: float) -> flo
     Raises:
         InputError: The energy has forces at rest, or no positive stiffness.
     """
-    place, x = forces.embedding, forces.nodes.positions
-    rest, zero = place.displacements(x, np.zeros((len(x), place.dim))), np.zeros_like(x)
+    embedding, x = forces.embedding, forces.nodes.positions
+    rest = embedding.displacements(x, np.zeros((len(x), embedding.dim)))
+    zero = np.zeros_like(x)
     forces.set_state(rest, zero)
     K = forces.matrix(0.0, 0.0)
     diagonal = K.getDiagonal()
@@ -245,7 +246,8 @@ def check_rest(label: str, energy: Any, forces: NodalForces, size: float) -> flo
         cause += "the terms that are linear in the strain, or check logarithms and powers"
     if cause:
         raise InputError(f"{label}: {cause}", argument="energy", value=energy)
-    angles = np.asarray(place.axes @ ([0.0, 0.0, 0.5] if place.is_plane else _TURN), dtype=float)
+    on_mesh = _PLANE_ROTATION if embedding.is_plane else _ROTATION
+    angles = np.asarray(embedding.axes @ on_mesh, dtype=float)
     forces.set_state((x + rest) @ rotation_matrix(exp_quaternion(angles)).T - x, zero)
     force = float(np.abs(forces.elastic()).max())
     if not force <= _REST * stiffness * size:

@@ -50,15 +50,15 @@ class FrameCoordinates:
     num_velocities: int
     num_elastic: int
     typical_mass: float
-    _size: float
-    _stiffness: float
+    _size: float  # largest extent of the mesh, m
+    _stiffness: float  # largest stiffness of a node at rest, N/m
     _inertia: CondensedInertia
     _solver: Any  # `StepUnknowns` in a step, otherwise None
     constraints: Constraints  # of the averaged interfaces
     _rigid: tuple[RigidInterface, ...]
     _interfaces: tuple[RigidInterface | AveragedInterface, ...]  # the rigid ones first
     _moments: tuple[Array, Array]  # centre of mass, and inertia tensor about it
-    _q0: Array
+    _q0: Array  # initial coordinates
     _relative: Array  # initial velocities relative to the rigid motion, body components, (nodes, 3)
 
     def frames_of(self, q: Array) -> Array:
@@ -114,11 +114,11 @@ class FrameCoordinates:
 
         The body is at the origin; a plane body is at its initial position.
         """
-        frames, X, place = np.zeros((self.num_frames, 7)), self.nodes, self.embedding
-        frames[:, 3:] = place.quaternion
+        frames, X, embedding = np.zeros((self.num_frames, 7)), self.nodes, self.embedding
+        frames[:, 3:] = embedding.quaternion
         for row, interface in zip(frames, self._interfaces, strict=False):
-            row[:3] = place.origin + place.axes @ interface.point
-        u = place.displacements(X, np.zeros((len(X), place.dim)))
+            row[:3] = embedding.origin + embedding.axes @ interface.point
+        u = embedding.displacements(X, np.zeros((len(X), embedding.dim)))
         return u, np.zeros_like(X), frames
 
     def rotations_of(self, frames: Array) -> Array:

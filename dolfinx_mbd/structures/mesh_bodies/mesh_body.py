@@ -170,8 +170,8 @@ class MeshBody(MeshEquations):
             degree = 2 * element.degree + (0 if is_simplex else 1)
         degree = checks.integer(f"{label}: quadrature_degree", degree, low=1, high=30)
         solver_options(PREFIX, self.petsc_options)  # checks them
-        place = self._placement(label)
-        embedding = Embedding.of(label, model, *place)
+        pose = self._placement(label)
+        embedding = Embedding.of(label, model, *pose)
         forces = NodalForces(
             embedding,
             embedding.density(energy, self.energy),
@@ -187,7 +187,7 @@ class MeshBody(MeshEquations):
         assign(self, drawing=drawing, _drawn=np.rint(skin.modes[0, :, 0]).astype(np.int64))
         self._set_interfaces(label, model)
         self._set_scales(label)
-        self._set_start(label, *place)
+        self._set_start(label, *pose)
 
     def _set_interfaces(self, label: str, model: ElasticModel) -> None:
         """Set the interfaces, the rigid ones first, their nodes and the condensed inertia."""
@@ -213,19 +213,19 @@ class MeshBody(MeshEquations):
             interfaces.append(RigidInterface(i.name, i.point, i.axes, numbers, levers))
         held = np.concatenate([np.zeros(0, dtype=np.int64), *(i.nodes for i in interfaces)])
         blocks = np.concatenate([np.zeros(0, dtype=np.int32), *(i.blocks for i in rigid)])
-        everything: tuple[Any, ...] = (*interfaces, *averaged)
+        all_interfaces: tuple[Any, ...] = (*interfaces, *averaged)
         assign(
             self,
             held=held,
             held_blocks=blocks,
             _rigid=tuple(interfaces),
-            _interfaces=everything,
+            _interfaces=all_interfaces,
             constraints=Constraints(
                 averaged, len(interfaces), len(self.nodes), self.embedding.normal_motions
             ),
             _inertia=CondensedInertia(forces, interfaces, averaged, held, blocks),
-            frame_names=tuple(i.name for i in everything),
-            num_frames=max(1, len(everything)),
+            frame_names=tuple(i.name for i in all_interfaces),
+            num_frames=max(1, len(all_interfaces)),
         )
 
     def _set_scales(self, label: str) -> None:
@@ -234,10 +234,10 @@ class MeshBody(MeshEquations):
         mass = float(forces.lumped.sum())
         centre = forces.lumped @ x / mass
         r = x - centre
-        second = r.T @ forces.apply_mass(r)
-        if self.embedding.is_plane:
-            second[2, 2] = mass * self.embedding.depth**2 / 12
-        inertia = np.trace(second) * np.eye(3) - second
+        moments = r.T @ forces.apply_mass(r)
+        if self.embedding.is_plane:  # of a plate with a constant thickness
+            moments[2, 2] = mass * self.embedding.depth**2 / 12
+        inertia = np.trace(moments) * np.eye(3) - moments
         size = float(np.ptp(x, axis=0).max())
         stiffness = check_rest(label, self.energy, forces, size)
         assign(
@@ -300,10 +300,10 @@ class MeshBody(MeshEquations):
 
     def with_copied_loads(self) -> MeshBody:
         """Return a body with copies of the loads, which shares everything else."""
-        loads, forces = self.forces.loads.copied()
-        body, part = copy.copy(self), copy.copy(self.forces)
-        part.loads = forces
-        assign(body, loads=loads, forces=part)
+        loads, load_forces = self.forces.loads.copied()
+        body, forces = copy.copy(self), copy.copy(self.forces)
+        forces.loads = load_forces
+        assign(body, loads=loads, forces=forces)
         return body
 
     def step_solver(self) -> Any:

@@ -14,8 +14,7 @@ from dolfinx_mbd.structures.mesh_bodies.rigid_interfaces import magnitude
 
 __all__ = ["MeshEquations"]
 
-# Smallest forces for scaling, relative to the largest stiffness times the size
-_MIN_SCALE = 1e-12
+_MIN_SCALE = 1e-12  # smallest scale of forces, relative to the largest stiffness times the size
 _ROUND_OFF = 4e-16  # round-off of positions, relative to the displacement
 
 
@@ -38,7 +37,7 @@ class MeshEquations(FrameCoordinates):
         u, _, _ = self.nodal_of(state.q)
         at = self.motion_at(frames, u)
         out[:], scale[:] = 0.0, _MIN_SCALE * self._stiffness * self._size
-        spring = self._normal_spring()
+        normal_spring = self._normal_spring()
         if self._solver is not None and self.constraints.size:
             terms.append(self.constraints.forces(at, self._solver.multipliers))
             total += terms[-1]
@@ -53,9 +52,9 @@ class MeshEquations(FrameCoordinates):
             out[part] -= load
             scale[part] += np.abs(load)
             if self.embedding.is_plane:
-                place = at.frames[k, :3]
-                motion = self.embedding.departure(place, R) if self._solver else state.a[part]
-                out[part] += spring @ motion
+                position = at.frames[k, :3]
+                motion = self.embedding.departure(position, R) if self._solver else state.a[part]
+                out[part] += normal_spring @ motion
             if k < len(self._rigid):
                 out[part] += self._rigid[k].resultant(R, total[i.nodes])
             for term in terms:
@@ -117,7 +116,7 @@ class MeshEquations(FrameCoordinates):
     def _follow_centre(
         self, state: BodyState, terms: list[Array], out: Array, scale: Array
     ) -> None:
-        """Let the frame of a body without interfaces follow the centre of mass, not turning."""
+        """Let the frame of a body without interfaces follow its centre of mass and not rotate."""
         inertia, *others = terms
         resultant = inertia if self._solver is not None else -np.sum(others, axis=0)
         mass = self.typical_mass * np.array([1.0] * 3 + [self._size**2] * 3)
@@ -146,11 +145,11 @@ class MeshEquations(FrameCoordinates):
         flat = self.embedding.frame_motions[3:, 3:]
         for k, (R, wrench) in enumerate(zip(at.rotations, state.wrenches, strict=False)):
             part = slice(6 * k + 3, 6 * k + 6)
-            turning = -skew(R.T @ wrench[3:])  # of a moment that is constant in global axes
+            by_rotation = -skew(R.T @ wrench[3:])  # of a moment that is constant in global axes
             if k < len(self._rigid):
                 i = self._rigid[k]
-                turning += i.lever_stiffness(R, self._solver.forces[i.nodes])
-            matrix[part, part] += flat @ turning @ flat
+                by_rotation += i.lever_stiffness(R, self._solver.forces[i.nodes])
+            matrix[part, part] += flat @ by_rotation @ flat
         return matrix, zero, zero
 
     def _flat_frames(self, matrix: Array) -> Array:

@@ -22,7 +22,7 @@ from dolfinx_mbd.structures.mesh_bodies.rigid_interfaces import RigidInterface
 
 __all__ = ["CondensedInertia"]
 
-_TOLERANCE = 1e-14  # of the solution with the mass matrix
+_TOLERANCE, _ITERATIONS = 1e-14, 1000  # of the solution with the mass matrix
 # Matrices of e_k× for the unit vectors e_k, (3, 3, 3)
 _UNITS = np.array([[[0, 0, 0], [0, 0, -1], [0, 1, 0]], [[0, 0, 1], [0, 0, 0], [-1, 0, 0]],
                    [[0, -1, 0], [1, 0, 0], [0, 0, 0]]], dtype=float)  # fmt: skip
@@ -66,7 +66,7 @@ class CondensedInertia:
         self._ksp.setOperators(matrix)
         self._ksp.setType("cg")
         self._ksp.getPC().setType("jacobi")
-        self._ksp.setTolerances(rtol=_TOLERANCE, max_it=1000)
+        self._ksp.setTolerances(rtol=_TOLERANCE, max_it=_ITERATIONS)
         product[held] = 0.0
         self._motions = self.solution(product)
         self._gram = gram - product.T @ self._motions

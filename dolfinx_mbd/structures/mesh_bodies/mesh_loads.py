@@ -228,6 +228,7 @@ class MeshLoads:
             self._stiffness = fem.form(0.5 * (tangent + ufl.adjoint(tangent)))
 
     def __bool__(self) -> bool:
+        """Whether the body has loads."""
         return bool(self._dead or self._pressures)
 
     def copied(self) -> tuple[dict[str, Any], MeshLoads]:
@@ -237,6 +238,7 @@ class MeshLoads:
         return result._loads, result
 
     def _value(self, name: str, t: float, shape: tuple[int, ...]) -> Array:
+        """Return the value of a load by name at a time."""
         return _value(name, self._loads[name].value, t, shape)
 
     def forces(self, t: float) -> Array:
@@ -277,10 +279,11 @@ class MeshLoads:
         K.destroy()
 
     def _surface(self, name: str, load: Pressure | Traction) -> ufl.Measure:
+        """Return the measure of the facets of a load."""
         mesh = self._model.plain_mesh
         facets = facet_groups(self._model.mesh, {name: load.facets}, self._model.facet_tags)[name]
         tags = meshtags(mesh, mesh.topology.dim - 1, facets, np.ones(len(facets), dtype=np.int32))
-        degree = 3 * self._u.function_space.ufl_element().degree
+        degree = 3 * self._u.function_space.ufl_element().degree  # u, and twice its derivatives
         metadata = {"quadrature_degree": degree} if isinstance(load, Pressure) else {}
         return ufl.Measure("ds", domain=mesh, subdomain_data=tags, metadata=metadata)(1)
 
@@ -288,6 +291,7 @@ class MeshLoads:
         """Return the product of the deformed area vector and the test function."""
         F = self._embedding.deformation(self._u)
         N = self._embedding.vector(ufl.FacetNormal(self._u.function_space.mesh))
+        # The columns of J F⁻ᵀ are products of the columns of F
         f = [F[:, k] for k in range(3)]
         parts = [N[k] * ufl.cross(f[(k + 1) % 3], f[(k + 2) % 3]) for k in range(3)]
         return ufl.inner(parts[0] + parts[1] + parts[2], self._embedding.vector(self._test))

@@ -74,12 +74,12 @@ class MeshMotion:
         names = {str(k): point for k, point in enumerate(numbers.reshape(-1, 3))}
         x, cells, local = locate(forces.space.mesh, names)
         out = np.zeros((len(self.time), len(x), 3))
-        function, place = fem.Function(forces.space), forces.embedding
+        function, embedding = fem.Function(forces.space), forces.embedding
         for k, row in enumerate(out):
             forces.nodes.displace_stored(function, self.stored(self.displacement, k))
             if len(local):
-                u = function.eval(x[local], cells[local]).reshape(-1, place.dim)
-                row[local] = place.displacements(x[local], u)
+                u = function.eval(x[local], cells[local]).reshape(-1, embedding.dim)
+                row[local] = embedding.displacements(x[local], u)
         comm = forces.comm
         return x + np.asarray(comm.bcast(comm.reduce(out, root=0), root=0))
 

@@ -103,7 +103,7 @@ def input_forces(
         Forces at the nodes of each mesh body, (nodes, 3, nu) each; forces at frames and other
         bodies, (nv, nu); outputs, (ny, nu).
     """
-    force, through = input_slopes(at, state, inputs, outputs)
+    force, feedthrough = input_slopes(at, state, inputs, outputs)
     values: Array = np.array(inputs.values)
     nodal = []
     for body, q in _mesh_bodies(at.system):
@@ -117,7 +117,7 @@ def input_forces(
         inputs.put([*map(float, values)])
         force[:, columns.any(axis=(0, 1))] = 0.0  # these loads act at the nodes alone
         nodal.append(columns)
-    return nodal, force, through
+    return nodal, force, feedthrough
 
 
 def mesh_state_space(
@@ -147,9 +147,9 @@ def mesh_state_space(
     if spin.any() and (inputs.names or outputs.names):
         later = _turned(system, state, motions, spin)
         other = _slopes(system, *later, inputs, outputs)
-        for name, one, two in zip("BC", first, other, strict=True):
-            size = np.abs(one).max(initial=0.0)
-            if np.abs(one - two).max(initial=0.0) > _CONSTANT * size:
+        for name, before, after in zip("BC", first, other, strict=True):
+            size = np.abs(before).max(initial=0.0)
+            if np.abs(before - after).max(initial=0.0) > _CONSTANT * size:
                 raise SteadyError(
                     f"matrix {name} of inputs and outputs changes along the motion; choose inputs "
                     "and outputs in axes that rotate with the mechanism"
@@ -170,7 +170,7 @@ def _slopes(
     """
     at = Assembler(system)
     at.put(state)
-    nodal, force, through = input_forces(at, state, inputs, outputs)
+    nodal, force, feedthrough = input_forces(at, state, inputs, outputs)
     s, count = motions.increments, motions.increments.shape[1]
     forces = s.T @ force
     for motion, columns in zip(motions.nodal, nodal, strict=True):
@@ -178,7 +178,8 @@ def _slopes(
     z, dz, u = np.split(np.eye(2 * count + len(inputs.names)), [count, 2 * count])
     slopes = _output_slopes(at, state, spin, motions, outputs)
     values = z, dz, motions.accelerations, motions.multipliers
-    C = sum((one @ two for one, two in zip(slopes, values, strict=True)), through @ u)
+    products = (slope @ value for slope, value in zip(slopes, values, strict=True))
+    C = sum(products, feedthrough @ u)
     return forces, C
 
 
@@ -190,7 +191,7 @@ def _output_slopes(
     if not outputs.names:
         return [np.zeros((0, n)) for n in (count, count, count, len(state.lam))]
     at.put(state)
-    carry, rate, twist = rates_of_rotation(at, spin)
+    by_position, by_rate, acceleration_by_position = rates_of_rotation(at, spin)
     nothing = np.zeros(len(s))
     slopes: list[list[Array]] = [[], [], [], []]
     for k in range(count):
@@ -201,8 +202,8 @@ def _output_slopes(
         size = max(float(np.abs(part).max(initial=0.0)) for part in (d, *Y))
         small, unit = _STEP * min(1.0, at.system.size) / size, at.system.size / size
         moves: list[tuple[float, tuple[Array, Array, Array], list[list[Array]]]] = [
-            (small, (d, carry @ d, twist @ d), [Y, once, twice]),
-            (small, (nothing, d, rate @ d), [none, Y, [2 * part for part in once]]),
+            (small, (d, by_position @ d, acceleration_by_position @ d), [Y, once, twice]),
+            (small, (nothing, d, by_rate @ d), [none, Y, [2 * part for part in once]]),
             (unit, (nothing, nothing, d), [none, none, Y]),
         ]
         for column, (h, change, nodal) in zip(slopes, moves, strict=False):
@@ -249,6 +250,7 @@ def _mover(
 
 
 def _mesh_bodies(system: System) -> list[tuple[Any, slice]]:
+    """Return the mesh bodies with the slices of their coordinates."""
     pairs = zip(system.bodies, system.q_slices, strict=True)
     return [(body, q) for body, q in pairs if hasattr(body, "step_solver")]
 
@@ -261,12 +263,12 @@ def _turned(
     quaternion = exp_quaternion(np.asarray(_ANGLE * spin / speed, dtype=float))
     R = rotation_matrix(quaternion)
     q, v, a, s = state.q.copy(), state.v.copy(), state.a.copy(), motions.increments.copy()
-    for place, part in frame_slices(system):
-        q[place] = np.r_[R @ q[place][:3], multiply_quaternions(quaternion, q[place][3:])]
+    for frame, part in frame_slices(system):
+        q[frame] = np.r_[R @ q[frame][:3], multiply_quaternions(quaternion, q[frame][3:])]
         for rows in (v, a, s):
             rows[part.start : part.start + 3] = R @ rows[part.start : part.start + 3]
-    for body, place in _mesh_bodies(system):
-        u, w, accelerations = body.nodal_of(q[place])  # views of q
+    for body, coordinates in _mesh_bodies(system):
+        u, w, accelerations = body.nodal_of(q[coordinates])  # views of q
         u[:] = (body.nodes + u) @ R.T - body.nodes
         w[:], accelerations[:] = w @ R.T, accelerations @ R.T
     nodes = [np.einsum("ij,njk->nik", R, part) for part in motions.nodal]

@@ -87,6 +87,8 @@ class MeshSolver:
         self._parts = Substructures.of(body.forces.space)
         self._nodes = nodes = body.forces.nodes
         self._held = np.flatnonzero(np.isin(nodes.owned, body.held))  # among the owned nodes
+        # Rotations of the body since the factorization: `_turns` for the displacements (in global
+        # axes) and the rotations (in axes of the frame) of each frame, (frames, 2, 3, 3)
         self._turns = np.zeros((0, 2, 3, 3))
         self._multigrid: bool | None = None  # whether a factor does not fit; None if unknown
 
@@ -113,9 +115,9 @@ class MeshSolver:
         A = forces.matrix(*coefficients, spin)
         T = body.frame_matrices(frames)[self._nodes.owned]
         product = self._nodes.unpacked(multiply(A, self._nodes.packed(T)))
-        second, at_frames = body.constraints.second(at, state.multipliers)
+        at_nodes, at_frames = body.constraints.second_derivatives(at, state.multipliers)
         stiffness = self._total(np.einsum("nik,nil->kl", T, product)) + at_frames
-        product += second[self._nodes.owned]
+        product += at_nodes[self._nodes.owned]
         product[self._held] = 0.0
         constrain(A, forces.nodes.dofs_of(body.held_blocks), 1.0)
         pins = self._pinned(A, *coefficients[:1])
@@ -177,16 +179,16 @@ class MeshSolver:
             return []
         x = body.nodes
         first = int(np.argmax(np.linalg.norm(x - x.mean(axis=0), axis=1)))
-        arms = x - x[first]
-        second = int(np.argmax(np.linalg.norm(arms, axis=1)))
-        third = int(np.argmax(np.linalg.norm(np.cross(arms, arms[second]), axis=1)))
+        levers = x - x[first]
+        farthest = int(np.argmax(np.linalg.norm(levers, axis=1)))
+        widest = int(np.argmax(np.linalg.norm(np.cross(levers, levers[farthest]), axis=1)))
         diagonal = A.getDiagonal()
         stiffness = float(diagonal.max()[1])
-        owned = np.flatnonzero(np.isin(body.forces.nodes.owned, (first, second, third)))
+        owned = np.flatnonzero(np.isin(body.forces.nodes.owned, (first, farthest, widest)))
         diagonal.array[self._body.forces.nodes.dofs_of(owned)] += stiffness
         A.setDiagonal(diagonal)
         diagonal.destroy()
-        return [(node, stiffness) for node in (first, second, third)]
+        return [(node, stiffness) for node in (first, farthest, widest)]
 
     def _set_border(self, at: Motion, pins: list[tuple[int, float]]) -> None:
         """Set the border of the constraints, and of the springs of `_pinned`."""
@@ -233,7 +235,7 @@ class MeshSolver:
     ) -> tuple[Array, Array]:
         """Return the solution (nodes, 3), (m,) for forces at the free nodes and gaps (m,).
 
-        With increments δs (6 frames,), `motion` is added. Collective.
+        With increments δs (6 frames,), the result of `motion` is added. Collective.
         """
         result, multipliers = self._solution(forces, gaps)
         if delta is not None:
@@ -281,6 +283,7 @@ class MeshSolver:
         return out
 
     def _unbordered(self, multipliers: Array) -> Array:
+        """Return the multipliers (m,) of the constraints, turned to the present body."""
         part = multipliers[: self._body.constraints.size]
         return _turned(self._gap_turns, part.reshape(-1, 3)).ravel()
 

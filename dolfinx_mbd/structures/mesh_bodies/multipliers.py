@@ -43,9 +43,9 @@ class Constraints:
         self, interfaces: Sequence[AveragedInterface], first: int, num_nodes: int, idle: Array
     ) -> None:
         self._active: Array = np.eye(6) - idle
-        self.idle: Array = np.asarray(
-            np.kron(np.eye(len(interfaces)), idle), dtype=float
-        )  # of all interfaces, (m, m)
+        # Of all interfaces, (m, m)
+        self.idle: Array = np.asarray(np.kron(np.eye(len(interfaces)), idle), dtype=float)
+        # Number, interface, rows of its constraints and columns of its frame
         self._parts = [
             (k, interface, slice(6 * k, 6 * k + 6), slice(6 * (first + k), 6 * (first + k) + 6))
             for k, interface in enumerate(interfaces)
@@ -78,10 +78,10 @@ class Constraints:
         out = np.einsum("nim,ni->m", self.node_matrix(at), accelerations)
         out += self.frame_matrix(at) @ a
         for k, interface, rows, columns in self._parts:
-            place, R = at.frames[self._first + k, :3], at.rotations[self._first + k]
+            position, R = at.frames[self._first + k, :3], at.rotations[self._first + k]
             x = at.positions[interface.nodes]
             out[rows] += self._active @ interface.bias(
-                R, v[columns], x, speeds[interface.nodes], place
+                R, v[columns], x, speeds[interface.nodes], position
             )
         return out
 
@@ -113,21 +113,21 @@ class Constraints:
             )
         return out
 
-    def second(self, at: Motion, multipliers: Array) -> tuple[Array, Array]:
+    def second_derivatives(self, at: Motion, multipliers: Array) -> tuple[Array, Array]:
         """Return derivatives with respect to the frames of the forces of constant multipliers.
 
         The forces at the nodes have the derivatives (nodes, 3, 6 frames), those at the frames
         (6 frames, 6 frames).
         """
-        nodal = np.zeros((self._num_nodes, 3, self._columns))
+        at_nodes = np.zeros((self._num_nodes, 3, self._columns))
         at_frames = np.zeros((self._columns, self._columns))
         for k, interface, rows, columns in self._parts:
             f = self._first + k
             point = at.frames[f, :3], at.rotations[f], at.positions[interface.nodes]
-            nodal[interface.nodes, :, columns], at_frames[columns, columns] = interface.second(
-                *point, multipliers[rows]
+            at_nodes[interface.nodes, :, columns], at_frames[columns, columns] = (
+                interface.second_derivatives(*point, multipliers[rows])
             )
-        return nodal, at_frames
+        return at_nodes, at_frames
 
 
 def scaled(idle: Array, products: Array) -> Array:

@@ -115,7 +115,7 @@ class NodalForces:
         inverted = ufl.conditional(ufl.lt(det_F, 0.0), -det_F, 0.0)
         self._spin = fem.Constant(V.mesh, np.zeros(3, dtype=default_scalar_type))
         rho, in_space = depth * model.mass_density, embedding.vector
-        # matrix of the accelerations ω×(ω×u); minus it is the derivative of the centrifugal force
+        # Matrix of the accelerations ω×(ω×u); minus it is the derivative of the centrifugal force
         centripetal = ufl.cross(self._spin, ufl.cross(self._spin, in_space(trial)))
         self._centripetal = fem.form(rho * ufl.inner(centripetal, in_space(test)) * ufl.dx)
         self._inversion = fem.form(inverted * ufl.TestFunction(cell_space) * dx)
@@ -158,6 +158,7 @@ class NodalForces:
 
     @cached_property
     def _discrete(self) -> DiscreteGradient:
+        """Form of the elastic forces of a conserving step."""
         return DiscreteGradient(self.space, self._terms)
 
     def elastic_between(self, before: Array, after: Array) -> Array:
@@ -205,7 +206,7 @@ class NodalForces:
         if count and inverted[worst] > 0.0:
             nodes = geometry_dofmap(mesh)[worst]
             entry = float(inverted[worst]), tuple(mesh.geometry.x[nodes].mean(axis=0))
-        entries = [e for e in self.comm.allgather(entry) if e is not None]
+        entries = [item for item in self.comm.allgather(entry) if item is not None]
         return np.array(max(entries)[1]) if entries else None
 
     def _rows(self, form: fem.Form) -> Array:
@@ -257,6 +258,7 @@ def _viscous_work(
     F = ufl.Identity(u.ufl_shape[0]) + ufl.grad(u)
 
     def strain_rate(rate: Expr) -> Expr:
+        """Return the rate of the Green-Lagrange strain for a velocity."""
         product = F.T * ufl.grad(rate)
         return (product + product.T) / 2
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["NodalRotations", "mean_rotation"]
 
 
+_FLAT = 1e-9  # extent of nodes along a direction, relative to the largest, that counts as zero
+
+
 class NodalRotations:
     """Rotations of the nodes by a fit to the motion of the nodes of adjacent cells.
 
@@ -38,12 +41,12 @@ class NodalRotations:
         ones = np.ones((len(self._X), 1))
         self._sums = self._product(ones)
         self._means = self._product(self._X) / self._sums
-        second = self._moments(self._X)
-        size = np.trace(second, axis1=1, axis2=2)
-        # a plane patch has no extent along its normal
-        self._inverse = np.linalg.pinv(second / size[:, None, None], hermitian=True, rcond=1e-9)
+        moments = self._moments(self._X)
+        size = np.trace(moments, axis1=1, axis2=2)
+        # A plane patch has no extent along its normal
+        self._inverse = np.linalg.pinv(moments / size[:, None, None], hermitian=True, rcond=_FLAT)
         self._inverse /= size[:, None, None]
-        self._normal = np.eye(3) - np.einsum("nij,njk->nik", second, self._inverse)
+        self._normal = np.eye(3) - np.einsum("nij,njk->nik", moments, self._inverse)
         self._interfaces = [
             np.flatnonzero(np.isin(self._nodes.owned, interface.nodes))
             for interface in body.interface_frames
@@ -74,6 +77,7 @@ class NodalRotations:
         return np.asarray(parts - sums[:, :3, None] * self._means[:, None, :])
 
     def _product(self, values: Array) -> Array:
+        """Return the weighted sums of values (nodes, k) around the owned nodes, (n, k)."""
         return multiply(self._weights, np.asfortranarray(values))
 
 

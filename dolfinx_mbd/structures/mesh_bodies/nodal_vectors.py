@@ -14,6 +14,8 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.assembly import in_space
 from dolfinx_mbd.structures.mesh_bodies.embedding import Embedding
 
+_STEP = 1e-8  # difference of coordinates that count as equal, relative to the size of the mesh
+
 
 class NodalVectors:
     """Exchange of nodal vectors (nodes, 3) between all ranks and the functions of a space.
@@ -43,7 +45,7 @@ class NodalVectors:
         gathered = np.concatenate(parts)
         size = float(np.ptp(gathered, axis=0).max())
         # Coordinates in steps of the round-off, which have the same order on any number of ranks
-        keys = np.round((gathered - gathered.min(axis=0)) / (1e-8 * size))
+        keys = np.round((gathered - gathered.min(axis=0)) / (_STEP * size))
         order = np.lexsort(keys.T[::-1])
         self.positions = in_space(gathered[order])
         number = np.empty(len(order), dtype=np.int64)
@@ -54,13 +56,14 @@ class NodalVectors:
         self._counts = [len(part) for part in parts]
         self.stored = np.sort(self.owned)
         self.stored_of_ranks: list[NDArray[np.int64]] = self._comm.allgather(self.stored)
-        self._places = np.searchsorted(self.stored, self.owned)
+        self._stored_rows = np.searchsorted(self.stored, self.owned)
         index = fem.Function(space)
         index.x.array[: count * self._dim] = np.repeat(self.owned, self._dim)
         index.x.scatter_forward()
         self._local = np.rint(index.x.array[:: self._dim]).astype(np.int64)
 
     def __len__(self) -> int:
+        """Number of all nodes."""
         return len(self.positions)
 
     def gathered(self, owned: Array) -> Array:
@@ -89,9 +92,9 @@ class NodalVectors:
         if self._comm.size == 1:
             return np.asarray(rows[self._order])
         width = rows.shape[1]
-        everything = np.empty((len(self), width), dtype=rows.dtype)
-        self._comm.Allgatherv(rows, (everything, [width * count for count in self._counts]))
-        return np.asarray(everything[self._order])
+        all_rows = np.empty((len(self), width), dtype=rows.dtype)
+        self._comm.Allgatherv(rows, (all_rows, [width * count for count in self._counts]))
+        return np.asarray(all_rows[self._order])
 
     def matrix_rows(self, matrix: PETSc.Mat) -> PETSc.Mat:
         """Return the owned rows of a matrix of the nodes on this rank, with columns for all nodes.
@@ -138,19 +141,19 @@ class NodalVectors:
 
     def displace(self, function: fem.Function, u: Array) -> None:
         """Set a function, with its ghosts, to the displacements (nodes, 3) of all nodes."""
-        place, u = self.embedding, u[self._local]
-        if place.is_plane:
-            u = place.mesh_displacements(self.positions[self._local], u)
+        embedding, u = self.embedding, u[self._local]
+        if embedding.is_plane:
+            u = embedding.mesh_displacements(self.positions[self._local], u)
         function.x.array[:] = u.ravel()
 
     def assign_stored(self, function: fem.Function, values: Array) -> None:
         """Set a function, with its ghosts, to vectors (n, 3) of the stored nodes (collective)."""
-        self._set(function, self.embedding.components(values[self._places]))
+        self._set(function, self.embedding.components(values[self._stored_rows]))
 
     def displace_stored(self, function: fem.Function, u: Array) -> None:
         """Set a function, with its ghosts, to displacements of the stored nodes (collective)."""
         X = self.positions[self.owned]
-        self._set(function, self.embedding.mesh_displacements(X, u[self._places]))
+        self._set(function, self.embedding.mesh_displacements(X, u[self._stored_rows]))
 
     def whole(self, stored: Array) -> Array:
         """Return values (nodes, ...) of all nodes from those of the stored nodes (collective)."""
@@ -159,5 +162,6 @@ class NodalVectors:
         return out
 
     def _set(self, function: fem.Function, owned: Array) -> None:
+        """Set a function, with its ghosts, to the values of the owned nodes (collective)."""
         function.x.array[: owned.size] = owned.ravel()
         function.x.scatter_forward()

@@ -47,9 +47,9 @@ class RigidInterface:
     nodes: NDArray[np.int64]
     levers: Array
 
-    def positions(self, place: Array, R: Array) -> Array:
+    def positions(self, position: Array, R: Array) -> Array:
         """Return the positions of the nodes, shape (n, 3), m."""
-        return np.asarray(place + self.levers @ R.T)
+        return np.asarray(position + self.levers @ R.T)
 
     def velocities(self, R: Array, v: Array) -> Array:
         """Return the velocities of the nodes for velocities v (6,) of the frame, (n, 3)."""
@@ -63,8 +63,8 @@ class RigidInterface:
     def resultant(self, R: Array, forces: Array) -> Array:
         """Return TᵀF for forces (n, 3) at the nodes: force and moment in components of R, (6,)."""
         products = self.levers.T @ forces @ R  # Σ D ⊗ Rᵀf
-        turns = products - products.T
-        return np.array([*forces.sum(axis=0), turns[1, 2], turns[2, 0], turns[0, 1]])
+        moments = products - products.T
+        return np.array([*forces.sum(axis=0), moments[1, 2], moments[2, 0], moments[0, 1]])
 
     def matrix(self, R: Array) -> Array:
         """Return T, shape (n, 3, 6)."""

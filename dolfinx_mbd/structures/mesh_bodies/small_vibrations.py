@@ -42,6 +42,7 @@ _SHIFT = 1e-8  # shift, relative to the largest squared frequency of the mesh
 _BALANCE = 1e-6  # largest unbalanced force, relative to the acting forces
 _RANK = 1e-10  # singular values of B below this fraction of the largest are zero
 _SYMMETRY = 1e-9  # antisymmetric part of the stiffness that counts as round-off
+_DAMPING = 1e3  # damping in the matrix from which it is computed, relative to the stiffness
 
 
 class _Part:
@@ -117,14 +118,15 @@ class _Part:
         """Return the damping and gyroscopic matrices times a motion (nodes, 3, k)."""
         forces = np.zeros_like(motion)
         if self.spin.any():
-            turned = np.cross(self.spin, motion, axisb=1, axisc=1)
-            forces = 2 * self.mass(np.asarray(turned, dtype=float))
+            spin_cross = np.cross(self.spin, motion, axisb=1, axisc=1)
+            forces = 2 * self.mass(np.asarray(spin_cross, dtype=float))
         if not self.is_damped:
             return forces
         body = self.body.forces
         if self._damping is None:
             body.set_state(self.unknowns.solver.state.u, np.zeros_like(self.body.nodes))
-            rate = 1e3 / (self.body.viscosity or 1.0)  # so that K causes no round-off
+            # So large that the round-off of K in the difference does not matter
+            rate = _DAMPING / (self.body.viscosity or 1.0)
             self._damping, K = body.matrix(0.0, rate), body.matrix(0.0, 0.0)
             self._damping.axpy(-1.0, K)
             self._damping.scale(1 / rate)
@@ -186,8 +188,10 @@ class SmallVibrations:
         moves = [(part.body.nodes, *part.body.nodal_of(state.q[part.q])) for part in self._parts]
         positions = np.concatenate([X + u for X, u, *_ in moves])
         self.spin = spin_of(system, state, positions, np.concatenate([w for *_, w, _ in moves]))
-        free = [(p.body.embedding.dim, len(p.body.nodes) - len(p.body.held)) for p in self._parts]
-        self.num_unknowns = sum(dim * count for dim, count in free)
+        bodies = [part.body for part in self._parts]
+        self.num_unknowns = sum(
+            body.embedding.dim * (len(body.nodes) - len(body.held)) for body in bodies
+        )
         self.shift = 0.0
 
     def __enter__(self) -> Self:
@@ -240,8 +244,9 @@ class SmallVibrations:
         row, error = unbalanced(at, t)
         name = self._system.row_name(row)
         for part in self._parts:
-            if not (nodal := _BALANCE * part.unknowns.error(_BALANCE)) <= max(error, _BALANCE):
-                name, error = f"body {part.body.name!r}", nodal
+            node_error = _BALANCE * part.unknowns.error(_BALANCE)
+            if not node_error <= max(error, _BALANCE):
+                name, error = f"body {part.body.name!r}", node_error
         if not error <= _BALANCE:
             raise SteadyError(
                 f"{name} is not in balance at t = {t:g} s: the residual is {error:.3g} of the "
@@ -262,9 +267,9 @@ class SmallVibrations:
         if np.abs(skew).max(initial=0.0) <= _SYMMETRY * np.abs(reduced).max(initial=0.0):
             skew = np.zeros_like(skew)
         self._skew = self._N @ skew @ self._N.T
-        damped = any(part.is_damped for part in self._parts)
-        damped = damped or bool(self._damping.any() or skew.any())
-        self.is_damped = damped or bool(self.spin.any())
+        is_damped = any(part.is_damped for part in self._parts)
+        is_damped = is_damped or bool(self._damping.any() or skew.any())
+        self.is_damped = is_damped or bool(self.spin.any())
         self.num_unknowns += self._N.shape[1]
 
     def _free_directions(self, B: Array) -> Array:
@@ -367,6 +372,7 @@ class SmallVibrations:
         return np.asarray(multipliers, dtype=float)
 
     def _assembled(self, products: list[Array], at_frames: Array) -> Array:
+        """Return a block from forces at all nodes of each body and at the frames."""
         free, total = [], at_frames.copy()
         for part, product in zip(self._parts, products, strict=True):
             values, forces = part.split(product)
@@ -375,7 +381,7 @@ class SmallVibrations:
         return self.packed(free, total)
 
     def solve(self, F: Array) -> Array:
-        """Return (K + b M)⁻¹F for motions that satisfy the constraints, K without its rest."""
+        """Return (K + b M)⁻¹F for motions that satisfy the constraints, K's symmetric part only."""
         nodal, s = self._free(F)
         out = [np.zeros_like(part) for part in nodal]
         steps = np.zeros_like(s)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["StepUnknowns"]
 
+_LEAST_ERRORS = 3  # number of errors in a step from which its rate of convergence is known
 _COSTLY = 7.0  # number of further iterations that cost more than a new factorization
 
 
@@ -91,14 +92,14 @@ class StepUnknowns:
         body = self._body
         self.start, self.dt, self._derivatives = q, dt, derivatives
         u, w, a = body.nodal_of(q)
-        (old, one, two), multipliers = self._split(memory)
-        guess = _extrapolated(a, one, two)
+        (algorithmic, last, second_last), multipliers = self._split(memory)
+        guess = _extrapolated(a, last, second_last)
         self.multipliers = _extrapolated(*multipliers).copy()
-        self._accelerations, self._last = guess.copy(), (a, one)
+        self._accelerations, self._last = guess.copy(), (a, last)
         self._last_multipliers = multipliers[:2]
         self._algorithmic, self._move, self._velocities = (np.empty_like(u) for _ in range(3))
         predict(
-            guess.ravel(), a.ravel(), old.ravel(), w.ravel(), parameters, dt,
+            guess.ravel(), a.ravel(), algorithmic.ravel(), w.ravel(), parameters, dt,
             self._algorithmic.ravel(), self._move.ravel(), self._velocities.ravel(),
         )  # fmt: skip
         self._errors = []
@@ -136,13 +137,13 @@ class StepUnknowns:
         Residuals are the forces at the free nodes, and the forces that would close the gaps of the
         averaged interfaces.
         """
-        most = float(np.abs(self._free()).max()) / (tolerance * self._scale + self._noise)
+        of_nodes = float(np.abs(self._free()).max()) / (tolerance * self._scale + self._noise)
         if not len(self._gaps):
-            return most
+            return of_nodes
         closing = np.abs(self.solver.gap_forces(self._gaps)).max()
         noise = np.abs(self.solver.gap_forces(np.full_like(self._gaps, self._gap_noise))).max()
         scale = max(self._scale, float(np.abs(self.multipliers).max()))
-        return max(most, float(closing) / (tolerance * scale + float(noise)))
+        return max(of_nodes, float(closing) / (tolerance * scale + float(noise)))
 
     def round_off(self) -> float:
         """Return the round-off of a sum of the forces at all nodes, N."""
@@ -155,12 +156,12 @@ class StepUnknowns:
     def refactorize_if_slow(self, q: Array) -> bool:
         """Factorize at the present state if errors decrease slowly; return whether it did."""
         error = self._errors[-1] if self._errors else 0.0
-        if error <= 1.0 or len(self._errors) < 3:
+        if error <= 1.0 or len(self._errors) < _LEAST_ERRORS:
             return False
-        two, one, last = self._errors[-3:]
-        # the first errors of a step are nearly equal even if the iteration converges fast, so that
+        second_last, before, last = self._errors[-3:]
+        # The first errors of a step are nearly equal even if the iteration converges fast, so that
         # the smaller of two rates of convergence counts
-        ratio = min(last / one, (last / two) ** 0.5)
+        ratio = min(last / before, (last / second_last) ** 0.5)
         if ratio < 1.0 and np.log(error) < -_COSTLY * np.log(ratio):
             return False
         assert self.solver.coefficients is not None
@@ -214,9 +215,9 @@ class StepUnknowns:
         cell = self._body.forces.inverted_cell()
         if cell is None:
             return ""
-        place = ", ".join(f"{x:.4g}" for x in cell)
+        position = ", ".join(f"{x:.4g}" for x in cell)
         name = self._body.name
-        return f"; body {name!r}: its cell at ({place}) m of the undeformed mesh is inverted"
+        return f"; body {name!r}: its cell at ({position}) m of the undeformed mesh is inverted"
 
     def memory(self) -> Array:
         """Return the memory for the next step; see `initial_memory`."""
@@ -267,9 +268,10 @@ class StepUnknowns:
         (_, _, a), (now, *_) = self._body.nodal_of(q), multipliers
         algorithmic = np.concatenate([(a + ratio * (old - a)).ravel(), now])
         a = np.concatenate([a.ravel(), now])
-        _, one, two = memory
-        slope = a - one
-        curve = np.zeros_like(a) if np.isnan(two[0]) else a - 2 * one + two
+        # The parabola through the last three values, at the earlier times of the longer steps
+        _, last, second_last = memory
+        slope = a - last
+        curve = np.zeros_like(a) if np.isnan(second_last[0]) else a - 2 * last + second_last
         earlier = [a - x * slope + 0.5 * x * (x - 1) * curve for x in (ratio, 2 * ratio)]
         return np.array([algorithmic, *earlier])
 
@@ -325,10 +327,10 @@ class StepUnknowns:
         return self.solver.condensed()
 
 
-def _extrapolated(now: Array, one: Array, two: Array) -> Array:
+def _extrapolated(now: Array, last: Array, second_last: Array) -> Array:
     """Return the next values from those of up to three steps; missing values are NaN."""
     if np.isnan(now).any():
         return np.zeros_like(now)
-    if np.isnan(one).any():
+    if np.isnan(last).any():
         return now
-    return 2 * now - one if np.isnan(two).any() else 3 * (now - one) + two
+    return 2 * now - last if np.isnan(second_last).any() else 3 * (now - last) + second_last

@@ -9,10 +9,9 @@ derivatives of the constraints times their reactions. Block Lanczos with (K + b 
 modes without damping; the mesh bodies condense their free nodes as in a time step, with b for the
 derivative of the accelerations.
 
-Damping and forces that do not conserve energy couple these modes, and so do the gyroscopic
-forces of a rotation. Their effect is projected on the
-modes; corrections (K + b M)⁻¹r with the residuals r of the poles extend the basis until the poles
-converge (Davidson's method).
+Damping and forces that do not conserve energy couple these modes, and so do the gyroscopic forces
+of a rotation. Their effect is projected on the modes; corrections (K + b M)⁻¹r with the residuals r
+of the poles extend the basis until the poles converge (Davidson's method).
 
 References:
     Sleijpen, Booten, Fokkema, van der Vorst (1996), Jacobi-Davidson type methods for generalized
@@ -59,9 +58,9 @@ _RESPONSES = 4  # number of iterations for static responses
 # Squared frequencies below this fraction of the shift are zero; round-off gives rigid motions up to
 # 1e-7 of the shift
 _ZERO = 1e-6
-_DEPENDENT = (
-    1e-4  # corrections that are smaller than this fraction of the largest one count as zero
-)
+_DEPENDENT = 1e-4  # corrections below this fraction of the largest one count as zero
+_SWEEPS = 3  # number of orthogonalizations
+_MOVING = 1e-12  # largest displacement that counts as zero, relative to the increments
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,7 +257,7 @@ def _shapes(small: SmallVibrations, vectors: Complex, X: Array) -> tuple[list[Co
     increments = basis @ vectors
     shapes = [part @ vectors for part in nodal]
     largest = _largest([part.reshape(-1, vectors.shape[1]) for part in shapes])
-    moving = np.abs(largest) > 1e-12 * np.abs(increments).max(axis=0, initial=1e-300)
+    moving = np.abs(largest) > _MOVING * np.abs(increments).max(axis=0, initial=1e-300)
     factors = 1 / np.where(moving, largest, _largest([increments]))
     return [part * factors for part in shapes], increments * factors
 
@@ -308,8 +307,8 @@ def _damped_modes(space: _Subspace, num_modes: int) -> tuple[Complex, Complex, _
             best, waiting = (worst, len(vectors), poles, vectors), 0
         if waiting >= _PATIENCE and best[0] <= _STALLED:
             break
-        open_ = np.tile(errors > _CONVERGED, 2)
-        if not space.add(W[:, open_], G[:, open_]):
+        not_converged = np.tile(errors > _CONVERGED, 2)  # real and imaginary parts
+        if not space.add(W[:, not_converged], G[:, not_converged]):
             break
     if best is not None and best[0] <= _STALLED:
         _, count, poles, vectors = best
@@ -336,7 +335,7 @@ def _orthonormal(
     The results are W, M W and (K + b M) W; None if no correction is independent of V.
     """
     K = G
-    for count in range(3):
+    for count in range(_SWEEPS):
         h = gram(small.comm, MV, W)
         W, K = W - V @ h, K - KV @ h
         squares, U = np.linalg.eigh(gram(small.comm, W, small.mass(W)))

@@ -63,7 +63,8 @@ class StiffeningMatrices:
         self.problem, self.interfaces, self.cases = problem, interfaces, cases
         V = problem.space
         W = scalar_space(V)
-        p, q, self._unit = ufl.TrialFunction(W), ufl.TestFunction(W), fem.Function(V)
+        p, q = ufl.TrialFunction(W), ufl.TestFunction(W)
+        self._unit = fem.Function(V)  # displacement under a unit load
         stress = problem.materials.stress(self._unit)
         self._form = fem.form(geometric_stiffness(p, q, stress, gradient_measure(V)))
         self._sum = problem.scalar_mass.duplicate()
@@ -71,9 +72,10 @@ class StiffeningMatrices:
         self._rigid = [(k, i) for k, i in enumerate(interfaces) if i.kind == "rigid"]
         self._rows = [interface_rows(problem, i)[:, problem.dim :] for _, i in self._rigid]
         self._rotation_stiffness: list[Array] = []
-        self._largest = np.zeros(3)
+        self._largest = np.zeros(3)  # factor of each kind of unit loads so far
         num_rigid, dim = problem.num_rigid, problem.dim
         component = np.arange(num_rigid * len(interfaces)) % num_rigid
+        # Kinds of the unit loads: 0 spin, 1 force, 2 moment
         self._kind = np.concatenate([np.zeros(6, dtype=int), np.where(component < dim, 1, 2)])
 
     def set(self, instant: Instant, wrenches: Sequence[Array]) -> None:
@@ -97,7 +99,7 @@ class StiffeningMatrices:
         All components of the displacement have the same matrix, so that it has one row per node.
         """
         if case not in self._matrices:
-            # the form integrates over the plane, and the stress is linear in the displacement
+            # The form integrates over the plane, and the stress is linear in the displacement
             thickness = 1.0 if self.problem.thickness is None else self.problem.thickness
             displacement = thickness * self.cases.displacements[:, case]
             as_function(self.problem.space, displacement, self._unit)
@@ -153,8 +155,8 @@ class FullOrder:
         self._fields = load_fields(problem)
         self._rows = {i.name: (i.dofs, interface_rows(problem, i)) for i in interfaces}
         self._mean_axes = None if held else MeanAxes(problem)
-        self._static: SupportedMatrix | None = None
-        self._factor: SupportedMatrix | None = None
+        self._static: SupportedMatrix | None = None  # K
+        self._factor: SupportedMatrix | None = None  # S of a step
         self._stiffening: StiffeningMatrices | None = None
         if stiffening:
             static = self._statics()
@@ -220,8 +222,10 @@ class FullOrder:
         """Set operators and loads for the time t."""
         instant = self.motion(t)
         dim = self.problem.dim
-        spin, angular = (spin_matrix(w)[:dim, :dim] for w in (instant.omega, instant.alpha))
-        acceleration = centrifugal(instant.omega)[:dim, :dim] + angular
+        spin, angular_acceleration = (
+            spin_matrix(w)[:dim, :dim] for w in (instant.omega, instant.alpha)
+        )
+        acceleration = centrifugal(instant.omega)[:dim, :dim] + angular_acceleration
         self.load = -(
             self._fields @ np.vstack([instant.acceleration[:dim], acceleration.T])
         ).ravel()
@@ -267,6 +271,7 @@ class FullOrder:
         return apply_inertia(self.problem, np.eye(dim), fields.ravel())
 
     def _stiffening_forces(self, u: Array) -> Array | float:
+        """Return K_σ u."""
         return 0.0 if self._stiffening is None else self._stiffening.apply(u)
 
     # ---- solutions
@@ -277,6 +282,7 @@ class FullOrder:
         return self._factor.solve(self._balanced(r))
 
     def _balanced(self, r: Array) -> Array:
+        """Return loads without resultants if the frame is the mean-axis frame."""
         return r if self._mean_axes is None else self._mean_axes.loads(r)
 
     def dot(self, x: Array, y: Array) -> float:

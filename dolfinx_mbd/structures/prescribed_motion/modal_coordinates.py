@@ -32,12 +32,15 @@ from dolfinx_mbd.structures.prescribed_motion.observation import PointHistory
 from dolfinx_mbd.structures.prescribed_motion.time_stepping import (
     MotionStepper,
     Start,
+    check_start,
     check_stepping,
-    checked_start,
     start_state,
     time_steps,
 )
 from dolfinx_mbd.time_integration import GeneralizedAlpha
+
+TOLERANCE = 1e-12
+"""Relative error of the linear system of a step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +64,7 @@ class ModalTransient:
 
 
 class _ModalEquations:
-    """`Equations` of a reduced body."""
+    """`Equations` of a reduced body; see there for the methods."""
 
     comm, start_names = MPI.COMM_SELF, "elastic coordinates η and their rates η̇"
 
@@ -184,11 +187,11 @@ def modal_transient(
         (11, 8)
     """
     equations = _equations(body, motion, couplings, stiffening)
-    checked_start(elastic_start)
+    check_start(elastic_start)
     steps, dt = time_steps(t_start, t_end, dt)
-    check_stepping(method, 1e-12, stride)
+    check_stepping(method, TOLERANCE, stride)
     state = start_state(equations, elastic_start, t_start, dt)
-    stepper = MotionStepper(equations, dt, method, tolerance=1e-12)
+    stepper = MotionStepper(equations, dt, method, tolerance=TOLERANCE)
     states = [state]
     for k in range(1, steps + 1):
         state = stepper.step(state)._replace(time=t_start + k * dt)

@@ -92,6 +92,7 @@ class PrescribedMotion:
         """
 
         def evaluate(value: Vector) -> ArrayLike:
+            """Return a constant, or a function's value at the time."""
             return value(t) if callable(value) else value
 
         omega, alpha, acceleration, gravity = (
@@ -142,9 +143,11 @@ class PrescribedMotion:
         across = np.cross(n, np.cross(n, arm))
 
         def values(t: float) -> Array:
+            """Return the angle or displacement with its rate and acceleration."""
             return array("law", law(t), (3,), expected="value, rate and acceleration")
 
         def body_gravity(t: float) -> Array:
+            """Return the gravity in the axes of the turned body."""
             return exp_rotation(-float(values(t)[0]) * n) @ g
 
         if not is_rotation:
@@ -243,10 +246,11 @@ def _hermite(time: Array, values: Array, slopes: Array | None = None) -> Callabl
         slopes = np.gradient(values, time, axis=0, edge_order=2)
     spline = scipy.interpolate.CubicHermiteSpline(time, values, slopes, extrapolate=False)
     low, high = time[0], time[-1]
-    margin = 1e-9 * (high - low)
+    tolerance = 1e-9 * (high - low)
 
     def interpolate(t: float) -> Array:
-        if not low - margin <= t <= high + margin:
+        """Return the value at a time within the range, apart from round-off."""
+        if not low - tolerance <= t <= high + tolerance:
             raise InputError(f"the motion is known from {low:g} s to {high:g} s, not at {t:g} s")
         return spline(min(max(t, low), high))
 
@@ -265,5 +269,6 @@ def _space_vector(name: str, value: ArrayLike) -> Array:
 
 
 def _wrench(name: str, value: ArrayLike) -> Array:
+    """Return a force and a moment (6,) as an array; raise an error for other shapes."""
     expected = "six finite numbers, force and moment"
     return np.array(array(f"the wrench at {name!r}", value, (6,), expected=expected))

@@ -27,6 +27,8 @@ from dolfinx_mbd.structures.prescribed_motion.time_stepping import MotionState, 
 
 
 class _ReadOnly:
+    """Base of results whose arrays cannot be changed."""
+
     def __post_init__(self) -> None:
         for values in vars(self).values():
             values.flags.writeable = False
@@ -166,8 +168,12 @@ class Observer:
         names = [i.name for i in self.interfaces]
         return Transient(
             time=np.array(self._time),
-            points={n: PointHistory(*point_motions[:, :, k]) for k, n in enumerate(self.points)},
-            interfaces={n: PointHistory(*interface_motions[:, :, k]) for k, n in enumerate(names)},
+            points={
+                name: PointHistory(*point_motions[:, :, k]) for k, name in enumerate(self.points)
+            },
+            interfaces={
+                name: PointHistory(*interface_motions[:, :, k]) for k, name in enumerate(names)
+            },
             fields=FieldHistory(np.array(time), u, v),
             space=problem.space,
             positions=problem.positions,
@@ -190,14 +196,14 @@ def _point_weights(
     if not points:
         return scipy.sparse.csr_matrix(weights)
     W = scalar_space(V)
-    shape, sums = fem.Function(W), fem.Function(W)
+    shape, values = fem.Function(W), fem.Function(W)
     x, cells, local = locate(V.mesh, points)
     for k in range(len(points)):
-        sums.x.array[:] = 0.0
+        values.x.array[:] = 0.0
         for dof in W.dofmap.cell_dofs(int(cells[k])) if k in local else ():
             shape.x.array[:] = 0.0
             shape.x.array[dof] = 1.0
-            sums.x.array[dof] = np.ravel(shape.eval(x[k : k + 1], cells[k : k + 1]))[0]
-        sums.x.scatter_reverse(InsertMode.add)
-        weights[k] = sums.x.array[: weights.shape[1]]
+            values.x.array[dof] = np.ravel(shape.eval(x[k : k + 1], cells[k : k + 1]))[0]
+        values.x.scatter_reverse(InsertMode.add)
+        weights[k] = values.x.array[: weights.shape[1]]
     return scipy.sparse.csr_matrix(weights)

@@ -28,8 +28,8 @@ from dolfinx_mbd.structures.prescribed_motion.observation import Observer, Trans
 from dolfinx_mbd.structures.prescribed_motion.time_stepping import (
     MotionStepper,
     Start,
+    check_start,
     check_stepping,
-    checked_start,
     start_state,
     time_steps,
 )
@@ -77,7 +77,7 @@ class TransientOptions:
 
     def __post_init__(self) -> None:
         number("t_start", self.t_start, unit="s")
-        checked_start(self.elastic_start)
+        check_start(self.elastic_start)
         start = () if isinstance(self.elastic_start, str) else self.elastic_start
         if len({np.shape(values) for values in start}) > 1:
             reject("elastic_start", self.elastic_start, "(u, v) of the same shape")

@@ -114,6 +114,7 @@ class MotionStepper:
         """Return the state one step later, or raise a `SolverError`."""
         m, h, a = self.method, self.dt, state.a
         t = state.time + h
+        # The new algorithmic acceleration is `old_part` plus `ratio` times the new acceleration
         old_part = (m.alpha_f * a - m.alpha_m * state.algorithmic) / (1 - m.alpha_m)
         v = state.v + h * ((1 - m.gamma) * state.algorithmic + m.gamma * old_part)
         u = state.u + h * state.v
@@ -178,6 +179,7 @@ class MotionStepper:
         return self.equations.motion_terms(self.displacement_factor * a, self.velocity_factor * a)
 
     def _norm(self, x: Array) -> float:
+        """Return the Euclidean norm over all ranks."""
         return float(np.sqrt(self.equations.dot(x, x)))
 
     def _error_limit(self, x: Array) -> float:
@@ -226,7 +228,7 @@ def check_stepping(method: Any, tolerance: Any, stride: Any) -> None:
     integer("stride", stride, low=1)
 
 
-def checked_start(start: Any) -> None:
+def check_start(start: Any) -> None:
     """Raise an error unless `start` is a known name, or a pair of coordinates and rates."""
     named = isinstance(start, str) and start in ("quasi-static", "undeformed")
     if not named and not (isinstance(start, (tuple, list)) and len(start) == 2):

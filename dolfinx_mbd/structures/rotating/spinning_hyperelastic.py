@@ -77,8 +77,10 @@ class SpinningEquilibrium:
         integer("num_modes", num_modes, low=0)
         flag("coriolis", coriolis)
         _set_values(self.structure.factor.matrix, self.tangent)
-        negative = self.structure.factor.factorize()
-        return modes_of_factor(self.structure, self.speed, num_modes, negative, coriolis=coriolis)
+        num_negative = self.structure.factor.factorize()
+        return modes_of_factor(
+            self.structure, self.speed, num_modes, num_negative, coriolis=coriolis
+        )
 
     def destroy(self) -> None:
         """Destroy the tangent, but not the structure."""
@@ -128,10 +130,10 @@ def spinning_equilibrium(
     iterations = tuple(
         newton.step(speed * np.sqrt(k / steps), max_iterations) for k in range(1, steps + 1)
     )
-    negative = newton.factorize(speed)
+    num_negative = newton.factorize(speed)
     newton.tangent.destroy()
     tangent = structure.factor.matrix.copy()
-    return SpinningEquilibrium(structure, speed, newton.u, tangent, negative, iterations)
+    return SpinningEquilibrium(structure, speed, newton.u, tangent, num_negative, iterations)
 
 
 class _Newton:

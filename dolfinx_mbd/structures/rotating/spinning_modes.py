@@ -163,6 +163,7 @@ def _normalized(structure: RotatingStructure, z: ComplexArray) -> tuple[ComplexA
     parts = np.asfortranarray(np.hstack([z.real, z.imag]))
     mass = gram(problem.comm, parts, problem.apply_mass(parts))
     aa, bb, ab = (np.diag(block) for block in (mass[:n, :n], mass[n:, n:], mass[:n, n:]))
+    # This phase makes the real and the imaginary part orthogonal, and the real part the larger one
     z = z * np.exp(-0.5j * np.angle(aa - bb + 2j * ab)) / np.sqrt(aa + bb)
     z = np.asfortranarray(z * inertia(problem, np.asfortranarray(z.real)).signs)
     G = multiply(structure.gyroscopic, np.asfortranarray(z.imag))

@@ -34,6 +34,7 @@ from dolfinx_mbd.structures.rotating.structure import RotatingStructure, checked
 
 EXTRA_MODES = 3  # number of additional modes at each speed, because modes may cross
 SPEED_CHANGE = 1e-8  # if the stiffness is singular, the speed is changed by this fraction
+WHIRL_SHOWN = 0.1  # least whirl that the table of a diagram marks
 GROWTH_LIMIT = 1e-4  # a vibration grows if Re λ/max(|λ|, Ω) is larger; less may be round-off
 
 # Modes are matched by 1 - MAC + CHANGE_WEIGHT times the relative change of λ (at most MAX_CHANGE)
@@ -82,7 +83,7 @@ class Campbell(Eigenvalues):
         for speed, f, w, g in zip(
             self.speeds, self.frequencies, self.whirl, self.growing, strict=True
         ):
-            marks = np.where(g, "!", np.where(w > 0.1, "f", np.where(w < -0.1, "b", " ")))
+            marks = np.select([g, w > WHIRL_SHOWN, w < -WHIRL_SHOWN], ["!", "f", "b"], " ")
             row = "".join(f"{a:14.4f}{m}" for a, m in zip(f, marks, strict=True))
             lines.append(f"{speed:13.4f}{row}")
         return "\n".join(lines)
@@ -170,6 +171,7 @@ def campbell(
 
 
 def _check_arguments(structure: Any, num_modes: Any, coriolis: Any, stiffening: Any) -> None:
+    """Raise an error if an argument that several functions share is invalid."""
     integer("num_modes", num_modes, low=0)
     instance("structure", structure, RotatingStructure, "from rotating_structure")
     flag("coriolis", coriolis)
@@ -185,6 +187,7 @@ def _full_order_modes(
     count = max(num_modes, min(num_modes + EXTRA_MODES, free))
 
     def solve(omega: float) -> Modes:
+        """Return the modes at a speed, or just above it if the stiffness is singular."""
         omega, negative = _factorize(structure, omega, stiffening)
         m = modes_of_factor(structure, omega, count, negative, coriolis=coriolis)
         real, imaginary = (problem.apply_mass(z) for z in (m.vectors.real, m.vectors.imag))
@@ -226,8 +229,9 @@ def _projected_modes(
     damped = structure.damping is not None
 
     def solve(omega: float) -> Modes:
-        gyroscopic = coriolis and omega != 0
-        C = D + gyroscopic * omega * G if gyroscopic or damped else None
+        """Return the modes at a speed in coordinates of the modes at rest."""
+        is_gyroscopic = coriolis and omega != 0
+        C = D + is_gyroscopic * omega * G if is_gyroscopic or damped else None
         values, z = on_rank_zero(
             comm, lambda: dense_modes(M, C, K + omega**2 * S, min(size, num_modes + EXTRA_MODES))
         )
@@ -249,6 +253,7 @@ def _match(comm: Any, previous: Modes, modes: Modes, step: float) -> NDArray[np.
     new_parts = np.asfortranarray(np.hstack([new.real, new.imag]))
     H = old_parts.T @ new_parts if comm is None else gram(comm, old_parts, new_parts)
     n, k = old.shape[1], new.shape[1]
+    # Products of the real (r) and imaginary (i) parts of old and new modes
     rr, ri, ir, ii = H[:n, :k], H[:n, k:], H[n:, :k], H[n:, k:]
     old_values, new_values = previous.eigenvalues[:, None], modes.eigenvalues
     scale = np.maximum(np.abs(old_values) + abs(step), 1e-300)
@@ -313,25 +318,25 @@ def critical_speed(
         message = f"0 <= lower < upper is required; got lower={lower:g}, upper={upper:g} rad/s"
         raise InputError(message, argument="upper", value=upper)
     stability = partial(_stability, structure, num_modes, coriolis, stiffening)
-    low, is_unstable, before = stability(lower)
+    low, is_unstable, num_negative_low = stability(lower)
     if is_unstable:
         raise InputError(f"the body is unstable at lower={lower:g} rad/s", argument="lower")
     for speed in np.linspace(lower, upper, steps + 1)[1:]:
-        high, is_unstable, after = stability(float(speed))
+        high, is_unstable, num_negative_high = stability(float(speed))
         if is_unstable:
             break
-        low, before = high, after
+        low, num_negative_low = high, num_negative_high
     else:
         return None
     while high - low > rtol * high:
-        middle, is_unstable, count = stability((low + high) / 2)
+        middle, is_unstable, num_negative = stability((low + high) / 2)
         if not low < middle < high:  # neighbouring numbers, or moved away from a singular stiffness
             break
         if is_unstable:
-            high, after = middle, count
+            high, num_negative_high = middle, num_negative
         else:
-            low, before = middle, count
-    kind = "divergence" if after > before else "flutter"
+            low, num_negative_low = middle, num_negative
+    kind = "divergence" if num_negative_high > num_negative_low else "flutter"
     modes = rotating_modes(
         structure, high, num_modes=num_modes, coriolis=coriolis, stiffening=stiffening
     )
@@ -367,4 +372,5 @@ def _stability(
 
 
 def _is_growing(values: ComplexArray, omega: float | Array) -> NDArray[np.bool_]:
+    """Return whether vibrations with the eigenvalues λ grow at the speed Ω."""
     return np.asarray(values.real > GROWTH_LIMIT * np.maximum(np.abs(values), np.abs(omega)))

@@ -230,6 +230,7 @@ def rotating_structure(
     arms = problem.positions - p[: problem.dim]
 
     def geometric(u0: Array) -> PETSc.Mat | None:
+        """Return K_σ under the stress of a displacement, or None if the stress is unknown."""
         if stress is None:
             return None
         return geometric_matrix(problem, stress(as_function(problem.space, u0)))
@@ -286,11 +287,13 @@ def _symmetric_matrix(form: ufl.Form, V: fem.FunctionSpace, name: str) -> PETSc.
     A = assembled_matrix(form)
     T = A.transpose(PETSc.Mat())
     T.axpy(-1.0, A)
-    skew = T.norm() / (A.norm() or 1.0)
+    asymmetry = T.norm() / (A.norm() or 1.0)
     T.destroy()
-    if not skew < SYMMETRY_TOLERANCE:  # true also for NaN
+    if not asymmetry < SYMMETRY_TOLERANCE:  # true also for NaN
         A.destroy()
-        raise InputError(f"{name} must be symmetric, but A - Aᵀ is {skew:.1e} of A", argument=name)
+        raise InputError(
+            f"{name} must be symmetric, but A - Aᵀ is {asymmetry:.1e} of A", argument=name
+        )
     return A
 
 
@@ -299,7 +302,8 @@ def _is_positive_definite(dampings: tuple[Damping, ...]) -> bool:
     if any(isinstance(d, ufl.Form) for d in dampings):
         return False
     sizes = [max(d.mass, d.stiffness) if isinstance(d, Rayleigh) else d.viscosity for d in dampings]
-    return any(bool(s > 0) for s in sizes if isinstance(s, (int, float, np.number)))
+    numbers = [size for size in sizes if isinstance(size, (int, float, np.number))]
+    return any(bool(size > 0) for size in numbers)
 
 
 def _damping_matrix(

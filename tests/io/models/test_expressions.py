@@ -64,6 +64,7 @@ def test_values_of_texts(text: str) -> None:
     [
         *("__import__('os')", "().__class__", "r.real", "[1][0]", "lambda: 1", "f'{r}'", "r = 1"),
         *("'a'", "eval('1')", "x", "5 parsec", "5parsec", "", "1/0", "log(-1)", "10**10**10**10"),
+        "(-2)**0.5",
         *(
             "True",
             "sin",
@@ -258,3 +259,11 @@ def test_table_motion_interpolates(seed: int) -> None:
         )
     with pytest.raises(InputError, match="a time of the table"):
         motion(times[-1] + 0.1)
+
+
+def test_powers_without_a_real_value_are_errors() -> None:
+    root = Formula("(t - 2)**0.5")
+    for function in (root, ExpressionMotion(root)):
+        with pytest.raises(InputError):
+            function(0.0)
+    assert ExpressionMotion(root)(6.0) == (2.0, 0.25, -0.03125)

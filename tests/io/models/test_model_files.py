@@ -309,6 +309,12 @@ CASES = {
     "model: 1\nbodies: {ground: {frames: {o: 3mm}}}\n": "expected a point",
     PART + "sweep: {x: [1]}\n": "not a parameter",
     PART + "results: [pdf]\n": "expected names among csv",
+    PART + "results: [[csv]]\n": "expected names among csv",
+    "model: 1\nbodies: {a: {type: [box]}}\n": "bodies.a.type: unknown type ['box']",
+    PART.replace("type: revolute", "type: [revolute]"): "joints.hinge.type: unknown type",
+    PART + "drivers: {d: {joint: [hinge], motion: 't'}}\n": "drivers.d.joint: expected a text",
+    PART
+    + "loads: {f: {type: force, frame: bob.a, value: {type: [gas]}}}\n": "unknown type ['gas']",
     PART + "mechanism: {type: slider_crank}\n": "a predefined mechanism has no section 'bodies'",
     PART.replace(
         "first: ground.o, second: bob.a", "first: ground.o, second: bob.q"

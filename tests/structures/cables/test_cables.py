@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.integrate import cumulative_trapezoid
 from scipy.optimize import brentq
 
-from dolfinx_mbd import ReductionOptions
+from dolfinx_mbd import InputError, ReductionOptions
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.analyses.equilibrium import equilibrium
 from dolfinx_mbd.analyses.linearization import linearize
@@ -253,6 +253,9 @@ def test_a_clamp_carries_the_weight() -> None:
         0.1 / 50, rel=0.02
     )  # (an element approximates a parabola by a line)
     assert np.abs(rod.motion(run).acceleration[0]).max() < 1e-6
+    for places in ([2.5], [-0.1], [np.nan], [[1.0]]):
+        with pytest.raises(InputError, match="places"):
+            rod.motion(run, places)
 
 
 def cantilever(damping: float = 0.0, tip: float = 0.0) -> System:

@@ -19,6 +19,7 @@ from dolfinx_mbd.io.export.compiled.syntax import (
     size,
     split,
     typed,
+    up_to_bracket,
 )
 
 _BINARY = {
@@ -26,8 +27,12 @@ _BINARY = {
     "lshr": ">>", "udiv": "/", "urem": "%", "fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/",
     "ashr": ">>", "sdiv": "/", "srem": "%",
 }  # fmt: skip
+"""Operators of C for the instructions with two operands."""
+
 _SIGNED = {"ashr", "sdiv", "srem"}
 _COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+"""Operators of C for comparisons, whose names in LLVM have a prefix: s, u or o."""
+
 _MATHS = {"fabs", "sqrt", "sin", "cos", "tan", "pow", "floor", "ceil", "exp", "log", "log10"}
 _IGNORED = ("llvm.lifetime", "llvm.assume", "llvm.dbg", "llvm.experimental.noalias")
 
@@ -52,7 +57,16 @@ class Instructions:
 
     Attributes:
         lines: Statements of C.
-        phis: Names, types and incoming values of the `phi` instructions of each block.
+        phis: Names, types and incoming values of the `phi` instructions of each block. The
+            variable of such a value has a second one with the suffix `p`, which a jump sets before
+            the block copies it, because a value may depend on the others.
+        values: Variables of C by the name of the value.
+        kinds: Types of the values by name.
+        labels: Labels of C by the name of the block.
+        block: Name of the present block.
+
+    A method such as `_icmp` translates the instruction `icmp` with the text of the instruction. It
+    returns the type of its result, `void` without one, and an expression or a statement.
     """
 
     def __init__(self, module: Types) -> None:
@@ -128,6 +142,7 @@ class Instructions:
         raise SolverError(f"an instruction without translation to C: {text[:300]}")
 
     def _signed(self, kind: str) -> str:
+        """Return the signed integer of C that has exactly the bits of an integer of LLVM."""
         if int(kind[1:]) != bits(kind):
             raise SolverError(f"a signed operation without translation to C: {kind}")
         return f"int{kind[1:]}_t"
@@ -145,7 +160,7 @@ class Instructions:
         if operation == "fptosi":
             return f"({target})({self._signed(kind)}){x}"
         if operation == "bitcast":
-            if (source == "double") == (kind == "double"):
+            if (source == "double") == (kind == "double"):  # integers of the same type in C
                 return x
             return f"bits({x})" if source == "double" else f"number({x})"
         if operation in ("ptrtoint", "inttoptr"):
@@ -178,6 +193,7 @@ class Instructions:
                 return "i1", f"({a} < {b}) || ({a} > {b})"
             return "i1", f"{a} {_COMPARE[relation]} {b}"
         opposite = {"lt": ">=", "le": ">", "gt": "<=", "ge": "<"}
+        # "Unordered" comparisons are also true for a NaN: the opposite is false
         if relation == "eq":
             return "i1", f"!(({a} < {b}) || ({a} > {b}))"
         return "i1", f"!({a} {opposite[relation]} {b})"
@@ -222,7 +238,8 @@ class Instructions:
         kind, *rest = split(text.removeprefix("alloca "))
         count = [int(typed(x)[1]) for x in rest if not x.startswith("align")]
         name = f"m{len(self.lines)}"
-        words = -(-size(kind) * (count[0] if count else 1) // 8)
+        num_bytes = size(kind) * (count[0] if count else 1)
+        words = (num_bytes + 7) // 8
         self.lines.insert(0, f"  uint64_t {name}[{max(words, 1)}];")
         return "ptr", f"(char *){name}"
 
@@ -279,18 +296,14 @@ class Instructions:
             raise SolverError(f"a call without translation to C: {text[:300]}")
         before, name = text[: match.start()], match[1].strip('"')
         kind = re.findall(rf"(?:^|\s)({TYPE})(?=\s)", before)[0]
-        inner, depth, end = text[match.end() :], 1, 0
-        while depth:
-            depth += (inner[end] == "(") - (inner[end] == ")")
-            end += 1
         if name.startswith(_IGNORED):
             return "void", ""
-        pairs = [typed(part) for part in split(inner[: end - 1])]
+        pairs = [typed(part) for part in split(up_to_bracket(text[match.end() :]))]
         arguments = [self.value(x, k) for k, x in pairs]
         return kind, self._called(name, kind, arguments)
 
     def _called(self, name: str, kind: str, arguments: list[str]) -> str:
-        """Return the call of a function, of the C library for intrinsic functions."""
+        """Return the call of a function; intrinsic functions are those of C or of `support.c`."""
         function = self.module.names.get(name, name)
         parts = name.split(".")
         if parts[0] == "llvm":
@@ -303,7 +316,8 @@ class Instructions:
             elif parts[2:3] == ["with"] and parts[-1] == "i64":
                 members = self.module.type(kind)
                 a, b = arguments
-                result = f"{a} {_BINARY[parts[1][1:]]} {b}"
+                operation = parts[1][1:]  # "sadd" adds signed integers
+                result = f"{a} {_BINARY[operation]} {b}"
                 return f"({members}){{{result}, {parts[1]}_overflows({a}, {b})}}"
             else:
                 raise SolverError(f"a function without translation to C: {name}")

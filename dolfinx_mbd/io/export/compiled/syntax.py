@@ -14,6 +14,8 @@ VALUE = (
     r'(?:[%@]"[^"]*"|[%@][\w.$-]+|0x[0-9A-Fa-f]+|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?'
     r"|true|false|null|undef|poison|zeroinitializer|\{[^{}]*\})"
 )
+"""Patterns of types and values of LLVM."""
+
 _SIZES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "double": 8, "ptr": 8}
 
 
@@ -44,6 +46,16 @@ def split(text: str) -> list[str]:
     return [*parts, text[start:].strip()] if text.strip() else []
 
 
+def up_to_bracket(text: str) -> str:
+    """Return the text before the closing bracket of a list whose opening bracket is omitted."""
+    depth = 1
+    for end, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return text[:end]
+    raise SolverError(f"a list without its closing bracket: {text[:200]}")
+
+
 def typed(text: str) -> tuple[str, str]:
     """Return type and value of an operand or argument, without attributes."""
     match = re.match(rf"({TYPE})", text)
@@ -54,7 +66,7 @@ def typed(text: str) -> tuple[str, str]:
 
 
 def bits(kind: str) -> int:
-    """Return the bits of the integer of C that holds an integer of LLVM."""
+    """Return the number of bits of the integer of C that holds an integer of LLVM."""
     return next(width for width in (8, 16, 32, 64) if width >= int(kind[1:]))
 
 
@@ -66,7 +78,7 @@ def masked(kind: str, expression: str) -> str:
 
 
 def size(kind: str) -> int:
-    """Return the bytes of a type."""
+    """Return the number of bytes of a type."""
     if kind in _SIZES:
         return _SIZES[kind]
     if kind.startswith("["):
@@ -77,17 +89,21 @@ def size(kind: str) -> int:
 
 def offsets(kind: str) -> list[int]:
     """Return the offsets of the members of a structure, and its size."""
-    starts, at, largest = [], 0, 1
+
+    def aligned(offset: int, alignment: int) -> int:
+        return (offset + alignment - 1) // alignment * alignment
+
+    starts, end, largest = [], 0, 1
     for member in split(kind[1:-1]):
-        align = min(size(member), 8)
-        largest, at = max(largest, align), -(-at // align) * align
-        starts.append(at)
-        at += size(member)
-    return [*starts, -(-at // largest) * largest]
+        alignment = min(size(member), 8)
+        largest = max(largest, alignment)
+        starts.append(aligned(end, alignment))
+        end = starts[-1] + size(member)
+    return [*starts, aligned(end, largest)]
 
 
 def array(kind: str) -> tuple[int, str]:
-    """Return length and kind of the members of an array."""
+    """Return the number and the type of the members of an array."""
     match = re.fullmatch(r"\[(\d+) x (.+)\]", kind)
     assert match is not None, kind
     return int(match[1]), match[2]

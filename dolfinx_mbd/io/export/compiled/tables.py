@@ -26,7 +26,7 @@ _FIELDS: dict[type, tuple[str, ...]] = {
     FrameLoad: ("value",),
     SpringDamper: ("stiffness", "damping", "length"),
 }
-"""Kinds of loads that can be exported, with the names of their numbers."""
+"""Kinds of loads that can be exported, with the names of the fields that contain their numbers."""
 
 _GROUPS = ("driver", "joint", "frame", "pair")
 """Groups of numbers in the order of `Model.parameters`: drivers, and loads by their port."""
@@ -39,7 +39,10 @@ _JOINT_OUTPUTS = {
     "force": layout.MULTIPLIER,
     "moment": layout.MULTIPLIER,
 }
+"""Kinds of outputs by the quantity of a joint or driver."""
+
 _STATE = {"q": layout.Q, "v": layout.V, "a": layout.A}
+"""Kinds of outputs by the array of the state that contains the quantity of a body."""
 
 
 def model_of(simulator: Simulator) -> Model:
@@ -71,12 +74,13 @@ def model_of(simulator: Simulator) -> Model:
 
 
 def _array(name: str, value: Any) -> Any:
+    """Return a copy of an array with the type of its buffer."""
     kind = np.int64 if BUFFER_OF[name] == "indices" else np.float64
     return np.array(value, dtype=kind, order="C")  # a copy
 
 
 def _problems(simulator: Simulator) -> Iterator[str]:
-    """Yield what cannot be exported."""
+    """Yield texts about the steps and the parts that cannot be exported."""
     s, stepper = simulator.system, simulator.stepper
     if not isinstance(simulator.steps, FixedSteps):
         yield "its steps are adaptive"
@@ -117,7 +121,7 @@ def _system_arrays(eqs: Assembler) -> dict[str, Any]:
     ]
     owner = np.full(s.num_constraints, -1)
     for k, (entry, displacement, _) in enumerate(drivers):
-        if displacement:
+        if displacement:  # the rows of drivers of rotations need no angle
             owner[s.row_entry == entry] = k
     return {
         "table": at.bodies.table,
@@ -202,6 +206,7 @@ def _load_numbers(load: Any) -> list[float]:
 
 
 def _has_stiffness(load: Any) -> bool:
+    """Return whether a load is a spring and not a constant load."""
     return "stiffness" in _FIELDS[type(load)]
 
 
@@ -212,6 +217,7 @@ def _state_arrays(simulator: Simulator) -> dict[str, Any]:
     size = s.num_velocities + s.num_constraints
     earlier = state.memory.get("earlier", ())
     blank = np.zeros(s.num_velocities), np.zeros(s.num_constraints)
+    # Accelerations and multipliers of the last two steps; zero before there are two steps
     a, lam = zip(*[*earlier, blank, blank][:2], strict=True)
     return {
         "now": [state.time],
@@ -255,7 +261,7 @@ def _scratch(eqs: Assembler) -> dict[str, Any]:
     s, at = eqs.system, eqs.frames
     nv, nc, entries = s.num_velocities, s.num_constraints, len(s.first)
     counts = at.bodies._counts
-    same = ("q", "v", "a", "lam", "angles", "rows", "scale", "values", "position", "rotation",
+    copied = ("q", "v", "a", "lam", "angles", "rows", "scale", "values", "position", "rotation",
             "velocities", "wrenches")  # fmt: skip
     shapes: dict[str, tuple[int, ...]] = {
         "turns": (entries,),
@@ -275,29 +281,29 @@ def _scratch(eqs: Assembler) -> dict[str, Any]:
         "no_noise": (nc,),
         "samples": (nv + nc, 4),
     }
-    arrays = {name: getattr(eqs, name).copy() for name in same}
+    arrays = {name: getattr(eqs, name).copy() for name in copied}
     arrays["velocities"][:] = 0.0  # those of the ground
     return arrays | {k: np.zeros(shape) for k, shape in shapes.items()} | {"offsets": s.misfit}
 
 
 def _output(simulator: Simulator, name: str) -> tuple[int, int, int]:
     """Return kind, index and component of an output."""
-    s, wrong = simulator.system, InputError(f"the output {name!r} has no C code")
+    s, unknown_output = simulator.system, InputError(f"the output {name!r} has no C code")
     if name in simulator._outputs.functions:
         raise InputError(f"the output {name!r} is a function; use a name such as 'pin.rotation'")
     parts: list[Any] = [*s.joints, *s.drivers]
     labels = [*(part.name for part in parts), *(body.name for body in s.mechanical_bodies)]
     owners = [label for label in labels if name.startswith(f"{label}.")]
     if not owners:
-        raise wrong
+        raise unknown_output
     owner = max(owners, key=len)
     key, _, letter = name[len(owner) + 1 :].partition(".")
     entry = labels.index(owner)
     if entry >= len(parts):
-        return _body_output(simulator, owner, key, letter, wrong)
+        return _body_output(simulator, owner, key, letter, unknown_output)
     component = "xyz".find(letter) if letter else 0
     if key not in _JOINT_OUTPUTS or component < 0:
-        raise wrong
+        raise unknown_output
     kind = _JOINT_OUTPUTS[key]
     if kind == layout.MULTIPLIER:
         motion = component + (3 if key == "moment" else 0)
@@ -308,17 +314,17 @@ def _output(simulator: Simulator, name: str) -> tuple[int, int, int]:
 
 
 def _body_output(
-    simulator: Simulator, owner: str, key: str, letter: str, wrong: InputError
+    simulator: Simulator, owner: str, key: str, letter: str, unknown_output: InputError
 ) -> tuple[int, int, int]:
     """Return kind, index and component of an output of a body that is part of the state."""
     s = simulator.system
     k = s.body_index(owner)
     quantity = s.bodies[k].run_quantities.get(key)  # type: ignore[attr-defined]
     if quantity is None or quantity.place is None:
-        raise wrong
+        raise unknown_output
     part = s.q_slices[k] if quantity.place.array == "q" else s.v_slices[k]
     columns = range(part.start, part.stop)[quantity.place.columns]
     place = quantity.components.find(letter) if quantity.components else int(letter) - 1
     if not 0 <= place < len(columns):
-        raise wrong
+        raise unknown_output
     return _STATE[quantity.place.array], columns[place], 0

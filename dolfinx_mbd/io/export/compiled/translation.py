@@ -22,6 +22,7 @@ from dolfinx_mbd.io.export.compiled.syntax import (
     plain,
     split,
     typed,
+    up_to_bracket,
 )
 
 __all__ = ["to_c"]
@@ -38,7 +39,7 @@ def to_c(code: str, entry: str) -> str:
         SolverError: The code has an instruction without translation.
     """
     bodies = {name: (head, text) for name, head, text in functions(code)}
-    provided = {"NRT_incref", "NRT_decref"}
+    provided = {"NRT_incref", "NRT_decref"}  # by `support.c`
     order, waiting = [], [entry]
     while waiting:
         name = waiting.pop()
@@ -120,29 +121,26 @@ class _Function(Instructions):
         symbol = re.search(r'@("[^"]*"|[\w.$-]+)\(', head)
         assert symbol is not None
         before, after = head[: symbol.start()], head[symbol.end() :]
-        depth, end = 1, 0
-        while depth:
-            depth += (after[end] == "(") - (after[end] == ")")
-            end += 1
         result = re.findall(rf"(?:^|\s)({TYPE})(?=\s|$)", before)[-1]
-        arguments = [typed(part) for part in split(after[: end - 1])]
+        arguments = [typed(part) for part in split(up_to_bracket(after))]
         declared = [f"{module.type(kind)} {self.value(name, kind)}" for kind, name in arguments]
-        self.given = set(self.values)
+        self.parameters = set(self.values)
         name = plain("@" + symbol[1])
         self.head = f"{module.type(result)} {module.names[name]}({', '.join(declared) or 'void'})"
         module.heads[name] = self.head
 
     def define(self, text: str) -> str:
         """Return the definition."""
+        # The cases of a switch on one line, as all other instructions
         text = re.sub(r"(switch [^\n]*\[)\n(.*?)\n\s*\]", lambda m: m[1] + re.sub(r"\s+", " ", m[2])
                       + " ]", text, flags=re.S)  # fmt: skip
         blocks: list[tuple[str, list[str]]] = [("entry", [])]
         for line in text.splitlines():
-            line = re.sub(r",? ![\w.]+ ![\w.]+", "", line)
-            line = re.sub(r"(?<!c) #\d+$", "", line)
+            line = re.sub(r",? ![\w.]+ ![\w.]+", "", line)  # metadata
+            line = re.sub(r"(?<!c) #\d+$", "", line)  # attributes of a call
             match = re.match(r'("[^"]*"|[\w.$-]+):', line)
             if match:
-                if blocks == [("entry", [])]:
+                if blocks == [("entry", [])]:  # the first block has a label
                     blocks = []
                 blocks.append((match[1].strip('"'), []))
             elif line.startswith("  "):
@@ -158,7 +156,7 @@ class _Function(Instructions):
             for line in lines:
                 if " = phi " not in line:
                     self.instruction(line)
-        names = {name: kind for name, kind in self.kinds.items() if name not in self.given}
+        names = {name: kind for name, kind in self.kinds.items() if name not in self.parameters}
         variables = [f"  {self.module.type(k)} {self.values[n]};" for n, k in names.items()]
         incoming = [
             f"  {self.module.type(kind)} {self.values[name]}p;"
@@ -169,6 +167,7 @@ class _Function(Instructions):
                           *variables, *incoming, *self.lines, "}"])  # fmt: skip
 
     def _phi(self, line: str) -> tuple[str, str, dict[str, str]]:
+        """Return name, type and incoming values by block of a `phi` instruction."""
         match = re.fullmatch(rf"({VALUE}) = phi ({TYPE}) (.*)", line)
         assert match is not None, line
         self.value(match[1], match[2])

@@ -25,6 +25,7 @@ from dolfinx_mbd.kernels.mechanism_steps.model import BUFFER_OF, BUFFERS, Model
 __all__ = ["export_compiled_fmu"]
 
 _NOT_NEGATIVE = ("stiffness", "damping", "length")
+"""Fields of loads that must not be negative as inputs."""
 
 
 def export_compiled_fmu(
@@ -99,7 +100,7 @@ def _name(name: str) -> str:
 
 # ---- arrays -------------------------------------------------------------------------------------
 def _data(simulator: Simulator, model: Model) -> str:
-    """Return the arrays as C code."""
+    """Return the arrays of a model as C code; the arrays of a buffer follow each other in it."""
     sizes = dict.fromkeys(BUFFERS, 0)
     starts: dict[str, int] = {}
     values: dict[str, list[np.ndarray[Any, Any]]] = {name: [] for name in BUFFERS}
@@ -109,10 +110,10 @@ def _data(simulator: Simulator, model: Model) -> str:
         sizes[buffer] += array.size
         values[buffer].append(array.ravel())
     flat = {name: np.concatenate(parts) for name, parts in values.items()}
-    shapes = [[*array.shape, 0, 0, 0][:3] for array in model]
+    shapes = [[*array.shape, 0, 0, 0][:3] for array in model]  # of at most three dimensions
     places = starts["parameters"] + model.places
-    signs = [int(name.rpartition(".")[2] in _NOT_NEGATIVE) for name in simulator.inputs]
-    numbers = {
+    is_sign_checked = [name.rpartition(".")[2] in _NOT_NEGATIVE for name in simulator.inputs]
+    definitions = {
         "INPUTS": len(simulator.inputs),
         "OUTPUTS": len(simulator.outputs),
         "ARRAYS": len(model),
@@ -121,14 +122,14 @@ def _data(simulator: Simulator, model: Model) -> str:
         "OUTPUTS_START": starts["outputs"],
         "TIME_PLACE": starts["now"],
     }
-    lines = [f"#define {name} {number}" for name, number in numbers.items()]
+    lines = [f"#define {name} {number}" for name, number in definitions.items()]
     buffers = [BUFFERS.index(BUFFER_OF[name]) for name in Model._fields]
     lines += [
         _integers("BUFFERS", buffers),
         _integers("STARTS", starts.values()),
         _integers("SHAPES", np.ravel(shapes)),
         _integers("INPUT_PLACES", places),
-        _integers("INPUT_SIGNS", signs),
+        _integers("INPUT_SIGNS", is_sign_checked),
         _integers("INDICES", flat["indices"]),
         _doubles("CONSTANTS", flat["constants"]),
     ]
@@ -140,10 +141,12 @@ def _data(simulator: Simulator, model: Model) -> str:
 
 
 def _integers(name: str, values: Iterable[int]) -> str:
+    """Return the definition of an array of integers in C."""
     text = ", ".join(str(int(x)) for x in values) or "0"
     return f"static const int64_t {name}[] = {{{text}}};"
 
 
 def _doubles(name: str, values: Iterable[float]) -> str:
+    """Return the definition of an array of numbers in C."""
     text = ", ".join(repr(float(x)) for x in values) or "0.0"
     return f"static const double {name}[] = {{{text}}};"

@@ -22,7 +22,7 @@ from dolfinx_mbd.io.export.fmi.variable_units import add_units
 
 __all__ = ["CUnit", "Variables"]
 
-_COMMON = "unit.c", "fmi.c"
+_COMMON_SOURCES = "unit.c", "fmi.c"
 
 
 @dataclass(frozen=True)
@@ -87,21 +87,25 @@ class CUnit:
 
     @property
     def _main(self) -> str:
+        """Return the name of the main source."""
         return f"fmi{self.fmi}.c"
 
     @cached_property
     def _identifier(self) -> str:
+        """Return the identifier of the unit, which depends on its contents."""
         data = f"{self.dt!r}", self.path.stem, *self.variables.names
         return identifier_of(*self.sources.values(), *self._common.values(), *data)
 
     @cached_property
     def _common(self) -> dict[str, str]:
+        """Return the texts of the sources that do not depend on the model, by name."""
         folder = files("dolfinx_mbd.io.export.fmi")
-        names = (*_COMMON, self._main)
+        names = (*_COMMON_SOURCES, self._main)
         return {name: (folder / name).read_text(encoding="utf-8") for name in names}
 
     @property
     def _all_sources(self) -> dict[str, str]:
+        """Return the texts of all sources, with the constants of the unit in `data.h`."""
         definitions = f'#define IDENTIFIER "{self._identifier}"\n#define DT {self.dt!r}\n'
         data = {"data.h": definitions + self.sources["data.h"]}
         return {**self._common, **self.sources, **data}
@@ -132,6 +136,7 @@ class CUnit:
         return b'<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root)
 
     def _add_options(self, unit: Element) -> None:
+        """Add the capabilities of the unit."""
         state = "FMUstate" if self.fmi == 2 else "FMUState"
         options = "canHandleVariableCommunicationStepSize", f"canGetAndSet{state}"
         for option in (*options, f"canSerialize{state}"):
@@ -143,14 +148,15 @@ class CUnit:
             unit.set("fixedInternalStepSize", repr(self.dt))
 
     def _add_variable(
-        self, parent: Element, name: str, place: int, causality: str, number: dict[str, str]
+        self, parent: Element, name: str, place: int, causality: str, start: dict[str, str]
     ) -> None:
+        """Add a variable to the description; `place` is its value reference."""
         attributes = {"name": name, "valueReference": str(place), "causality": causality}
         attributes["variability"] = "continuous"
         if self.fmi == 2:
-            SubElement(SubElement(parent, "ScalarVariable", attributes), "Real", number)
+            SubElement(SubElement(parent, "ScalarVariable", attributes), "Real", start)
         else:
-            SubElement(parent, "Float64", attributes | number)
+            SubElement(parent, "Float64", attributes | start)
 
     def _structure(self) -> Element:
         """Return the outputs, their initial values and their dependencies on inputs."""
@@ -173,6 +179,7 @@ class CUnit:
 
     @property
     def _reference(self) -> str:
+        """Return the name of the attribute that refers to a variable."""
         return "index" if self.fmi == 2 else "valueReference"
 
     def _place(self, name: str) -> str:

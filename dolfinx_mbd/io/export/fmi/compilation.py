@@ -23,6 +23,7 @@ _PLATFORMS = {
     (3, "Linux"): ("x86_64-linux", ".so"),
     (3, "Darwin"): ("x86_64-darwin", ".dylib"),
 }
+"""Folders and suffixes of binaries by version of the standard and system."""
 
 
 def platform_folder(fmi: int = 2) -> tuple[str, str]:
