@@ -23,7 +23,7 @@ from dolfinx_mbd.mechanism.system import System
 # The error is not evaluated if its prediction is below the tolerance divided by this number
 _SAFETY = 10.0
 # The next step uses a new matrix if the ratio of successive errors is larger
-_NEXT_STEP_RATIO = 0.07
+_NEXT_STEP_RATIO = 0.007
 _THIS_STEP_RATIO = 0.3  # this step uses a new matrix if the ratio is larger
 _ROUND_OFF = 1e-14  # largest increment relative to the mechanism's size that counts as round-off
 _SAMPLES = 4  # number of samples from which the round-off of the multipliers is estimated

@@ -258,7 +258,9 @@ class Stepper:
             if outdated and (not reuse or monitor.too_slow(remaining)):
                 corrector.refactor(step.time, dt, step.move, step.derivatives)
                 solution, outdated = corrector.correction(a_by_move), False
-            if not outdated:
+            if outdated:
+                solution = corrector.refined(solution)
+            else:
                 monitor.reset()
             monitor.is_round_off = correct_by(step, solution)
             if monitor.skips_residual or iteration + 1 == corrections:

@@ -138,12 +138,17 @@ class SingularMatrix(ValueError):
 class DenseFactor:
     """LAPACK's LU factors of the iteration matrix for steps `dt`, and the mass matrix.
 
-    `noise` is the round-off of the multipliers (nc,), or empty if it was not computed.
+    `noise` is the round-off of the multipliers (nc,), or empty if it was not computed. `Corotation`
+    stores `orientations` of the bodies, `axes` and scaled `gradients` of the joints, unless they
+    are empty.
     """
 
     def __init__(self, lu: Array, pivots: NDArray[np.int32], dt: float, mass: Array) -> None:
         self.lu, self.pivots, self.dt, self.mass = lu, pivots, dt, mass
         self.noise: Array = np.zeros(0)
+        self.orientations: Array = np.zeros(0)
+        self.axes: Array = np.zeros(0)
+        self.gradients: Array = np.zeros(0)
 
     @classmethod
     def of(cls, matrix: Array, dt: float, mass: Array) -> DenseFactor:
@@ -195,6 +200,8 @@ def restore_factor(memory: Mapping[str, Any]) -> Factor | None:
     if "lu" in memory:
         lu, pivots = np.asfortranarray(memory["lu"]), np.asarray(memory["pivots"])
         factor = DenseFactor(lu, pivots, float(memory["dt"]), np.asarray(memory["mass"]))
+        for name in ("orientations", "axes", "gradients"):
+            setattr(factor, name, np.asarray(memory[name]))
     elif "matrix_data" in memory:
         matrix, mass = (
             csc_matrix(tuple(np.asarray(memory[f"{name}_{part}"]) for part in _PARTS))
