@@ -289,8 +289,11 @@ class Stepper:
             raise StepError(f"t = {t:.6g} s{text}, or try a smaller dt", t)
         if problem := eqs.problem():
             raise StepError(f"t = {t:.6g} s: {problem}", t)
-        if monitor.slow and not self._condenses:
-            self.corrector.factor = None
+        factor = self.corrector.factor
+        if factor is not None and not self._condenses:
+            factor.age += 1
+            if monitor.slow(factor.age):
+                self.corrector.factor = None
         earlier = (before.a, before.lam), *before.memory.get("earlier", ())[:1]
         memory = {"algorithmic": step.algorithmic, "earlier": earlier}
         if self._condenses:

@@ -138,14 +138,15 @@ class SingularMatrix(ValueError):
 class DenseFactor:
     """LAPACK's LU factors of the iteration matrix for steps `dt`, and the mass matrix.
 
-    `noise` is the round-off of the multipliers (nc,), or empty if it was not computed. `Corotation`
-    stores `orientations` of the bodies, `axes` and scaled `gradients` of the joints, unless they
+    `noise` is the round-off of the multipliers (nc,), or empty if it was not computed. `age` is the
+    number of steps with this factor. `Corotation` stores `orientations` of the bodies, `axes` and scaled `gradients` of the joints, unless they
     are empty.
     """
 
     def __init__(self, lu: Array, pivots: NDArray[np.int32], dt: float, mass: Array) -> None:
         self.lu, self.pivots, self.dt, self.mass = lu, pivots, dt, mass
         self.noise: Array = np.zeros(0)
+        self.age = 0
         self.orientations: Array = np.zeros(0)
         self.axes: Array = np.zeros(0)
         self.gradients: Array = np.zeros(0)
@@ -174,6 +175,7 @@ class SparseFactor:
     def __init__(self, matrix: csc_matrix, dt: float, mass: csc_matrix) -> None:
         self.matrix, self.dt, self.mass = matrix, dt, mass
         self.noise: Array = np.zeros(0)
+        self.age = 0
         try:
             self.lu = scipy.sparse.linalg.splu(matrix)
         except RuntimeError:
@@ -188,7 +190,7 @@ class SparseFactor:
         """Return the matrices; factorizing them again gives bitwise equal factors."""
         matrices = {"matrix": self.matrix, "mass": self.mass}
         parts = {f"{k}_{part}": getattr(A, part) for k, A in matrices.items() for part in _PARTS}
-        return {"dt": self.dt, "noise": self.noise, **parts}
+        return {"dt": self.dt, "noise": self.noise, "age": self.age, **parts}
 
 
 Factor = DenseFactor | SparseFactor | StepFactor
@@ -210,5 +212,5 @@ def restore_factor(memory: Mapping[str, Any]) -> Factor | None:
         factor = SparseFactor(matrix, float(memory["dt"]), mass)
     else:
         return None
-    factor.noise = np.asarray(memory["noise"])
+    factor.noise, factor.age = np.asarray(memory["noise"]), int(memory["age"])
     return factor
