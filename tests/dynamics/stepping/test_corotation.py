@@ -58,7 +58,7 @@ def engine() -> mbd.System:
 
 
 def test_corrections_with_an_outdated_matrix() -> None:
-    """After 20 steps, or 7 degrees, rotation explains all but a thousandth of the error."""
+    """After 20 steps, or 7 degrees, rotation explains all but a few thousandths of the error."""
     system = engine()
     stepper = Stepper(system, reuse=False)
     corrector = stepper.corrector
@@ -84,7 +84,7 @@ def test_corrections_with_an_outdated_matrix() -> None:
         size = np.linalg.norm(factor * exact[part])
         errors = [np.linalg.norm(factor * (x - exact)[part]) / size for x in solutions]
         assert errors[2] > 0.01
-        assert errors[0] < 1e-3 * errors[2]
+        assert errors[0] < 5e-3 * errors[2]
 
 
 def test_few_factorizations() -> None:
