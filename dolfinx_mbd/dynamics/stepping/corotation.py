@@ -25,6 +25,10 @@ class Corotation:
 
     Args:
         eqs: Assembler of the system.
+
+    Attributes:
+        tables: Tables of bodies and joints, see `kernels.corotation`, and motions of constraints.
+        is_useful: Whether a body rotates.
     """
 
     def __init__(self, eqs: Assembler) -> None:
@@ -44,14 +48,16 @@ class Corotation:
         )
         related = set(eqs.joints.relations.entries.tolist())
         joints = []
-        for k, (frames, rows) in enumerate(zip(eqs.frames.entry_frames, s.entry_slices, strict=True)):
+        for k, (frames, rows) in enumerate(
+            zip(eqs.frames.entry_frames, s.entry_slices, strict=True)
+        ):
             one, two = (int(b) for b in s.frame_body[frames])
             main = max(one, two, key=lambda b: s.bodies[b].num_velocities)
             if k not in related:
                 joints.append((one, two, main, rows.start, rows.stop - rows.start, k))
         table = np.array(joints, dtype=np.int64).reshape(-1, 6)
         self._joints, self._entries = np.ascontiguousarray(table[:, :5]), table[:, 5]
-        self._tables = self._bodies, self._joints, s.row_motion.astype(np.int64)
+        self.tables = self._bodies, self._joints, s.row_motion.astype(np.int64)
         self._turns = np.tile(np.eye(3), (len(s.bodies), 1, 1))
         size = s.num_velocities + s.num_constraints
         self._x, self._residual = np.zeros(size), np.zeros(size)  # in the axes of the factor
@@ -68,19 +74,19 @@ class Corotation:
 
     def solve(self, factor: DenseFactor, right: Array) -> Array:
         """Return the solution for a right-hand side, which is overwritten."""
-        to_factor(*self._tables, factor.axes, factor.orientations, self._eqs.q, self._turns, right)
+        to_factor(*self.tables, factor.axes, factor.orientations, self._eqs.q, self._turns, right)
         self._x = factor.solve(right)
         return self._rotated(factor, self._x.copy())
 
     def refined(self, factor: DenseFactor, solution: Array) -> Array:
         """Return the last solution with the present gradients of the joints."""
         residual = self._residual
-        state = *self._tables, factor.axes, self._turns
+        state = *self.tables, factor.axes, self._turns
         if not outdated_gradients(*state, factor.gradients, self._x, residual):
             return solution
         return self._rotated(factor, self._x + factor.solve(residual))
 
     def _rotated(self, factor: DenseFactor, x: Array) -> Array:
         """Rotate a solution to the present axes, in place."""
-        from_factor(*self._tables, factor.axes, self._turns, x)
+        from_factor(*self.tables, factor.axes, self._turns, x)
         return x

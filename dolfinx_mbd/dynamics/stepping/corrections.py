@@ -70,6 +70,7 @@ class Corrector:
         mass: Mass that scales constraints and multipliers, kg.
         matrix: Evaluation of iteration matrices.
         measure: Measure of the errors.
+        corotation: Rotations of the bodies since the last factorization.
         films: Oil films that corrections keep open.
         iterations: Number of corrections.
         factorizations: Number of factorizations.
@@ -87,8 +88,8 @@ class Corrector:
         self.matrix = IterationMatrix(system, self.mass, sparse)
         self.measure, self._no_noise = Measure(system), np.zeros(system.num_constraints)
         self._rhs = np.zeros(system.num_velocities + system.num_constraints)
-        self._corotation = Corotation(eqs)
-        self._rotates = not sparse and self._corotation.is_useful
+        self.corotation = Corotation(eqs)
+        self._rotates = not sparse and self.corotation.is_useful
         self.films = OpenFilms(eqs, self.measure.lengths)
         self._has_films = bool(self.films)
 
@@ -132,7 +133,7 @@ class Corrector:
                 t,
             ) from None
         if gradients is not None and isinstance(self.factor, DenseFactor):
-            self._corotation.store(self.factor, gradients)
+            self.corotation.store(self.factor, gradients)
         self.factorizations += 1
         return self.factor
 
@@ -150,14 +151,14 @@ class Corrector:
         assert factor is not None
         right_hand_side(self.eqs.rows, self.eqs.values, a_by_move, self.mass, self._rhs)
         if self._rotates and isinstance(factor, DenseFactor):
-            return self._corotation.solve(factor, self._rhs)
+            return self.corotation.solve(factor, self._rhs)
         return factor.solve(self._rhs)
 
     def refined(self, correction: Array) -> Array:
         """Return the last `correction` with the present gradients of the joints."""
         factor = self.factor
         if self._rotates and isinstance(factor, DenseFactor):
-            return self._corotation.refined(factor, correction)
+            return self.corotation.refined(factor, correction)
         return correction
 
     def joint_error(self, correction: Array, a_by_move: float, last: bool) -> float:
