@@ -46,7 +46,7 @@ class Corotation:
             ],
             dtype=np.int64,
         )
-        related = set(eqs.joints.relations.entries.tolist())
+        related = {int(k) for k in eqs.joints.relations.entries}
         joints = []
         for k, (frames, rows) in enumerate(
             zip(eqs.frames.entry_frames, s.entry_slices, strict=True)

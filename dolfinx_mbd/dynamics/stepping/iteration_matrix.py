@@ -139,8 +139,8 @@ class DenseFactor:
     """LAPACK's LU factors of the iteration matrix for steps `dt`, and the mass matrix.
 
     `noise` is the round-off of the multipliers (nc,), or empty if it was not computed. `age` is the
-    number of steps with this factor. `Corotation` stores `orientations` of the bodies, `axes` and scaled `gradients` of the joints, unless they
-    are empty.
+    number of steps with this factor. `Corotation` stores `orientations` of the bodies, `axes` and
+    scaled `gradients` of the joints; without it, they are empty.
     """
 
     def __init__(self, lu: Array, pivots: NDArray[np.int32], dt: float, mass: Array) -> None:
