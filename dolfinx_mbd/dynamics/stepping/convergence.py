@@ -24,7 +24,7 @@ from dolfinx_mbd.mechanism.system import System
 _SAFETY = 10.0
 # The next step uses a new matrix if the ratio of successive errors is larger, or if it is larger
 # than the second ratio and the matrix has lasted for some steps, so that a new one will, too
-_NEXT_STEP_RATIO, _OLD_MATRIX_RATIO = 0.07, 0.01
+_NEXT_STEP_RATIO, _OLD_MATRIX_RATIO = 0.07, 0.005
 _OLD_MATRIX_STEPS = 30
 _THIS_STEP_RATIO = 0.3  # this step uses a new matrix if the ratio is larger
 _ROUND_OFF = 1e-14  # largest increment relative to the mechanism's size that counts as round-off

@@ -72,7 +72,7 @@ from dolfinx_mbd.kernels.time_steps import (
 # Constants of `Stepper` and of `convergence`; a test compares them
 MAX_ITERATIONS, JUMP_ITERATIONS = 15, 2
 SAFETY, NEXT_STEP_RATIO, THIS_STEP_RATIO, ROUND_OFF, COSTLY_ITERATIONS = 10.0, 0.07, 0.3, 1e-14, 4
-OLD_MATRIX_RATIO, OLD_MATRIX_STEPS = 0.01, 30
+OLD_MATRIX_RATIO, OLD_MATRIX_STEPS = 0.005, 30
 
 DONE, NOT_CONVERGED, SINGULAR = range(3)
 
@@ -153,7 +153,9 @@ def _store_axes(m: Model) -> None:
         for j in range(n):
             m.gradients[c, j] = m.lu[n + c, j]
     _, Q1, _, _ = joint_frames(m.position, m.rotation, m.first, m.second, m.turns, m.axes_signs)
-    m.axes[:] = Q1
+    for e in range(m.axes.shape[0]):
+        for i in range(3):
+            copy(Q1[e, i], m.axes[e, i])
     for b in range(m.rotating.shape[0]):
         k = m.rotating[b, 0]
         if k >= 0:
