@@ -193,14 +193,18 @@ class Corrector:
                     values[:] = old
         return small
 
-    def apply_to_accelerations(self, rows: Array) -> None:
-        """Correct only accelerations and multipliers for a residual (nv,)."""
+    def correct_accelerations(self) -> Array:
+        """Correct only accelerations and multipliers; return their changes (nv + nc,)."""
         assert self.factor is not None
-        n, rhs = len(rows), np.zeros(len(self._rhs))
-        np.negative(rows, out=rhs[:n])
-        solution = self.factor.solve(rhs)
-        self.eqs.a += solution[:n]
-        self.eqs.lam += self.mass * solution[n:]
+        eqs, rhs = self.eqs, self._rhs
+        n = len(eqs.rows)
+        np.negative(eqs.rows, out=rhs[:n])
+        rhs[n:] = 0.0
+        change = self.factor.solve(rhs)
+        change[n:] *= self.mass
+        eqs.a += change[:n]
+        eqs.lam += change[n:]
+        return change
 
     def local_error(
         self, state: State, dt: float, derivatives: Derivatives, change: Array
