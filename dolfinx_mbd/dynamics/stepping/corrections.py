@@ -193,17 +193,18 @@ class Corrector:
                     values[:] = old
         return small
 
-    def correct_accelerations(self) -> Array:
-        """Correct only accelerations and multipliers; return their changes (nv + nc,)."""
+    def acceleration_change(self) -> Array:
+        """Return the change of accelerations and multipliers (nv + nc,) by the residual.
+
+        The values of the constraints are not corrected.
+        """
         assert self.factor is not None
-        eqs, rhs = self.eqs, self._rhs
-        n = len(eqs.rows)
-        np.negative(eqs.rows, out=rhs[:n])
+        rows, rhs = self.eqs.rows, self._rhs
+        n = len(rows)
+        np.negative(rows, out=rhs[:n])
         rhs[n:] = 0.0
         change = self.factor.solve(rhs)
         change[n:] *= self.mass
-        eqs.a += change[:n]
-        eqs.lam += change[n:]
         return change
 
     def local_error(

@@ -1,10 +1,11 @@
 """Accelerations and multipliers after a jump of inputs between two steps.
 
 They satisfy linear equations, in which the iteration matrix of the step replaces the mass matrix so
-that motions that are too stiff for the step do not react. This matrix may be outdated; two
-corrections reduce its error to second order. The changes that unit jumps of the inputs cause vary
-little from step to step, so that they are kept as an estimate for the next jump, after which one
-correction is enough.
+that motions that are too stiff for the step do not react. The residual is therefore evaluated at
+the increments and velocities that belong to the changed accelerations at the end of a step. The
+factorized matrix may be outdated; two corrections reduce its error to second order, but for the
+constraints. The changes that unit jumps of the inputs cause vary little from step to step, so that
+they are kept as an estimate for the next jump, after which one correction is enough.
 
 References:
     C. G. Broyden, A class of methods for solving nonlinear simultaneous equations, Mathematics of
@@ -26,6 +27,7 @@ from dolfinx_mbd.mechanism.system import State
 
 __all__ = ["Jumps"]
 
+_CORRECTIONS = 2  # largest number of corrections
 _SMALL = 0.01  # largest correction, relative to the whole change, without a second one
 _LEAST = 0.01  # smallest jump relative to the jumps before that updates the estimates
 _LARGER = 2.0  # largest jump of an input relative to the jumps before for which estimates are used
@@ -45,27 +47,25 @@ class Jumps:
         self._unit_changes, self._sizes = np.zeros((0, 0)), list[float]()
 
     def apply(self, state: State, dt: float, jump: list[float]) -> State:
-        """Return the state for the next step after a jump of inputs; the assembler contains it.
+        """Return the state for the next step after a jump of inputs, whose assembler is at `state`.
 
         Args:
             state: State before the jump.
             dt: Next time step, s.
             jump: Changes of the inputs.
         """
-        corrector, eqs = self._corrector, self._corrector.eqs
-        n, lengths = len(state.v), corrector.measure.lengths
-        total = self._estimate(len(state.v) + len(state.lam), jump)
-        eqs.a += total[:n]
-        eqs.lam += total[n:]
-        for _ in range(2):
-            eqs.residual(state.time)
-            is_new = not corrector.has_factor_for(dt)
-            if is_new:
-                corrector.refactor(state.time, dt, np.zeros(n), self._formulas.derivatives(dt))
-            change = corrector.correct_accelerations()
+        n, lengths = len(state.v), self._corrector.measure.lengths
+        total = self._estimate(n + len(state.lam), jump)
+        before, is_small = np.inf, False
+        for _ in range(_CORRECTIONS):
+            change, is_new = self._correction(state, dt, total)
             total += change
             size, whole = (largest_product(x, lengths) for x in (change, total))
-            is_small = size <= _SMALL * whole
+            if not size < 0.5 * before:  # the equations are not linear in these changes
+                total, _ = self._correction(state, dt, np.zeros(len(total)))
+                jump = [0.0] * len(jump)
+                break
+            before, is_small = size, size <= _SMALL * whole
             if is_new or is_small:
                 break
         self._update(jump, total, is_small)
@@ -77,6 +77,22 @@ class Jumps:
         return State(
             state.time, state.q, state.v, state.a + a, state.lam + lam, state.angles, memory
         )
+
+    def _correction(self, state: State, dt: float, total: Array) -> tuple[Array, bool]:
+        """Return the correction of the changes `total`, and whether the matrix is new."""
+        corrector, eqs, n = self._corrector, self._corrector.eqs, len(state.v)
+        derivatives = self._formulas.derivatives(dt)
+        a_by_move, v_by_move, _ = derivatives
+        move = total[:n] / a_by_move
+        eqs.move(state.q, move)
+        eqs.v[:] = state.v + v_by_move * move
+        eqs.a[:] = state.a + total[:n]
+        eqs.lam[:] = state.lam + total[n:]
+        eqs.residual(state.time)
+        is_new = not corrector.has_factor_for(dt)
+        if is_new:
+            corrector.refactor(state.time, dt, move, derivatives)
+        return corrector.acceleration_change(), is_new
 
     def _estimate(self, unknowns: int, jump: list[float]) -> Array:
         """Return the expected changes of a and λ (nv + nc,)."""
