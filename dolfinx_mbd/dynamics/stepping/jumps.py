@@ -29,6 +29,7 @@ __all__ = ["Jumps"]
 
 _CORRECTIONS = 2  # largest number of corrections
 _SMALL = 0.01  # largest correction, relative to the whole change, without a second one
+_EXACT = 1e-3  # largest correction, relative to the whole change, of an exact estimate
 _LEAST = 0.01  # smallest jump relative to the jumps before that updates the estimates
 _LARGER = 2.0  # largest jump of an input relative to the jumps before for which estimates are used
 
@@ -68,7 +69,8 @@ class Jumps:
             before, is_small = size, size <= _SMALL * whole
             if is_new or is_small:
                 break
-        self._update(jump, total, is_small)
+        if not size <= _EXACT * whole:
+            self._update(jump, total, is_small)
         a, lam = total[:n], total[n:]
         memory = state.memory | {
             "algorithmic": state.memory["algorithmic"] + a,
