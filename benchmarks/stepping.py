@@ -49,7 +49,9 @@ def engine(value: Any = 0.0) -> mbd.System:
     return inline_engine(rod, torque=value, gas=False)
 
 
-def variants(build: Callable[..., mbd.System], steps: int) -> dict[str, Callable[[], mbd.mechanism.State]]:
+def variants(
+    build: Callable[..., mbd.System], steps: int
+) -> dict[str, Callable[[], mbd.mechanism.State]]:
     """Return functions that take `steps` steps."""
     system, moved = build(), build(torque)
     body = system.bodies[-1].name

@@ -32,7 +32,11 @@ class _LoadAxes(NamedTuple):
 
 
 class ForcesOnJoints:
-    """Loads with the port ``joint``."""
+    """Loads with the port ``joint``.
+
+    Attributes:
+        magnitudes: Forces and torques of all loads at the last evaluation, (loads,).
+    """
 
     def __init__(self, frames: Frames, states: StatesOfLoads, loads: Iterable[JointForce]) -> None:
         self._frames, self._states, axis = frames, states, frames.axis
@@ -42,7 +46,7 @@ class ForcesOnJoints:
         self.contacts = [item for item in self.items if item[0].has_contacts]
         self._elastic = [item for item in self.items if item[0].is_elastic]
         self._have_states = [bool(states.body(load.name)) for load, *_ in self.items]
-        self._axes = self._find_axes()
+        self._axes, self.magnitudes = self._find_axes(), np.zeros(len(self.items))
 
     def _find_axes(self) -> _LoadAxes:
         pairs = [axis for _, *pair in self.items for axis in pair]
@@ -80,10 +84,15 @@ class ForcesOnJoints:
             axes, frames = self._axes, self._frames
             add_axis_forces(sizes, gradients, axes.axes, axes.frames, frames.wrenches)
 
+    def evaluate(self, t: float) -> None:
+        """Compute the attribute `magnitudes`."""
+        if self.items:
+            self._sizes(t)
+
     def _sizes(self, t: float) -> tuple[Array, Array]:
         """Return all forces along or about joint axes (loads,), and the gradients of the axes."""
         values, rates, gradients = self._frames.axis_coordinates()
-        sizes = np.empty(len(self.items))
+        self.magnitudes = sizes = np.empty(len(self.items))
         for i, ((load, _, k), has_states) in enumerate(
             zip(self.items, self._have_states, strict=True)
         ):
@@ -115,7 +124,7 @@ class ForcesOnJoints:
         return elastic, total
 
     def add_derivatives(self, t: float, target: LoadDerivatives) -> None:
-        """Add the derivatives of the loads.
+        """Add the derivatives of the loads, after `apply` at the same point.
 
         A force along the axis of a joint is a multiplier of the opposite sign.
         """
@@ -123,13 +132,15 @@ class ForcesOnJoints:
             return
         values, speeds, gradients = self._frames.axis_coordinates()
         rows, loads = [], self._axes
-        for load, (joint, motion), argument in self.items:
+        for (load, (joint, motion), argument), magnitude in zip(
+            self.items, self.magnitudes.tolist(), strict=True
+        ):
             point = t, values[argument], speeds[argument]
             if self._states.body(load.name):
                 axes = (joint, motion), argument
                 rows.append(self._add_states(load, point, axes, target))
             else:
-                rows.append((load.magnitude(*point), *load.derivatives(*point)))
+                rows.append((magnitude, *load.derivatives(*point)))
             if motion == ALONG:
                 size, *_ = rows[-1]
                 target.multipliers[joint, ALONG_Z] -= size

@@ -108,9 +108,7 @@ class Jumps:
     def _update(self, jump: list[float], total: Array, was_close: bool) -> None:
         """Correct the changes by unit jumps so that they have no error for this jump."""
         pairs = zip(jump, self._sizes, strict=True)
-        self._sizes = [
-            max(abs(x), size) if was_close or x == 0.0 else abs(x) for x, size in pairs
-        ]
+        self._sizes = [max(abs(x), size) if was_close or x == 0.0 else abs(x) for x, size in pairs]
         pairs = zip(jump, self._sizes, strict=True)
         relative = [x / size if size else 0.0 for x, size in pairs]
         square = sum(x * x for x in relative)

@@ -13,6 +13,7 @@ from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["content_memory", "rescaled", "rescaled_with_nodes"]
 
+
 def rescaled(system: System, formulas: AlphaFormulas, state: State, dt: float, new: float) -> State:
     """Return the state after a step of length `dt` for a step of length `new` (s).
 
