@@ -66,7 +66,7 @@ class Jumps:
         if is_known and self._free:
             self._free -= 1
             return _changed(state, total)
-        before, error = np.inf, np.nan  # error of the estimate
+        before, error, is_exact = np.inf, np.nan, False  # error of the estimate
         for number in range(_CORRECTIONS):
             change, is_new = self._correction(state, dt, total)
             total += change
@@ -75,10 +75,13 @@ class Jumps:
                 total, _ = self._correction(state, dt, np.zeros(len(total)))
                 self._exact = 0
                 return _changed(state, total)
-            before, error = size, size if number == 0 else error
-            if is_new or size <= _SMALL * whole:
+            if number == 0:
+                # an estimate is exact if it satisfies the equations as accurately as a step
+                error, is_exact = size, is_known and (size <= _EXACT * whole or self._solves(dt))
+            before = size
+            if is_new or is_exact or size <= _SMALL * whole:
                 break
-        if is_known and error <= _EXACT * whole:
+        if is_exact:
             self._exact += 1
             self._free = _FREE if self._may_skip and self._exact > 2 * len(jump) else 0
         elif all(abs(x) < _LEAST * size for x, size in zip(jump, self._sizes, strict=True)):
@@ -104,6 +107,12 @@ class Jumps:
         if is_new:
             corrector.refactor(state.time, dt, move, derivatives)
         return corrector.acceleration_change(), is_new
+
+    def _solves(self, dt: float) -> bool:
+        """Return whether the evaluated residual is within the tolerance of a step."""
+        corrector, (a_by_move, _, _) = self._corrector, self._formulas.derivatives(dt)
+        error = corrector.measure.residual(corrector.eqs, corrector.tolerance, a_by_move)
+        return error <= 1.0
 
     def _estimate(self, unknowns: int, jump: list[float]) -> tuple[Array, bool]:
         """Return the expected changes of a and λ (nv + nc,), and whether they are known."""
