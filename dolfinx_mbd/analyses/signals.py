@@ -166,8 +166,8 @@ def _parameters(part: Load | Driver) -> Iterator[tuple[str, _Parameter]]:
     if isinstance(part, Driver):
         yield part.name, _Parameter(part, "motion", unit="rad" if part.along == "rotation" else "m")
         return
-    for name, *entry in part.inputs():
-        yield name, _Parameter(part, *entry)
+    for name, field, component, unit, any_number in part.inputs():
+        yield name, _Parameter(part, field, component, unit, any_number)
 
 
 def _with_parts(system: System, parts: Mapping[int, Any]) -> System:

@@ -32,11 +32,7 @@ class _LoadAxes(NamedTuple):
 
 
 class ForcesOnJoints:
-    """Loads with the port ``joint``.
-
-    Attributes:
-        magnitudes: Forces and torques of all loads at the last evaluation, (loads,).
-    """
+    """Loads with the port ``joint``."""
 
     def __init__(self, frames: Frames, states: StatesOfLoads, loads: Iterable[JointForce]) -> None:
         self._frames, self._states, axis = frames, states, frames.axis
@@ -46,7 +42,9 @@ class ForcesOnJoints:
         self.contacts = [item for item in self.items if item[0].has_contacts]
         self._elastic = [item for item in self.items if item[0].is_elastic]
         self._have_states = [bool(states.body(load.name)) for load, *_ in self.items]
-        self._axes, self.magnitudes = self._find_axes(), np.zeros(len(self.items))
+        self._axes = self._find_axes()
+        # forces and torques of all loads at the last evaluation, (loads,)
+        self.magnitudes = np.zeros(len(self.items))
 
     def _find_axes(self) -> _LoadAxes:
         pairs = [axis for _, *pair in self.items for axis in pair]

@@ -48,7 +48,8 @@ class Jumps:
     def __init__(self, corrector: Corrector, formulas: AlphaFormulas) -> None:
         self._corrector, self._formulas = corrector, formulas
         # changes of a and λ by unit jumps (inputs, nv + nc), and sizes of the jumps before
-        self._unit_changes, self._sizes = np.zeros((0, 0)), list[float]()
+        self._unit_changes: Array = np.zeros((0, 0))
+        self._sizes: list[float] = []
         # number of successive estimates that were exact, and of jumps that need no correction
         self._exact = self._free = 0
         self._may_skip = not corrector.eqs.loads.has_contacts
@@ -97,7 +98,7 @@ class Jumps:
         corrector, eqs, n = self._corrector, self._corrector.eqs, len(state.v)
         derivatives = self._formulas.derivatives(dt)
         a_by_move, v_by_move, _ = derivatives
-        move = total[:n] / a_by_move
+        move: Array = np.divide(total[:n], a_by_move)
         eqs.move(state.q, move)
         eqs.v[:] = state.v + v_by_move * move
         eqs.a[:] = state.a + total[:n]
