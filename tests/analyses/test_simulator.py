@@ -432,6 +432,19 @@ def test_inputs_and_drivers_are_restored() -> None:
         Simulator(system, dt=0.01).restore(before)
 
 
+def test_estimates_of_jumps_are_restored() -> None:
+    simulator = Simulator(arm(), dt=1e-3, inputs=["motor"])
+    torques = np.random.default_rng(1).normal(size=60)
+    for torque in torques[:20]:
+        simulator.step({"motor": float(torque)})
+    before = pickle.loads(pickle.dumps(simulator.save()))
+    other = Simulator(arm(), dt=1e-3, inputs=["motor"])
+    other.restore(before)
+    assert len(before.stepper["jumps"]) == 1
+    for torque in torques[20:]:
+        assert same(*(run.step({"motor": float(torque)}) for run in (simulator, other)))
+
+
 def test_reset() -> None:
     simulator = Simulator(arm(), dt=0.01, inputs=["motor"])
     start, first = simulator.state, simulator.step({"motor": 5.0})
