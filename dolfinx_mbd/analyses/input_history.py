@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, pairwise
 
 import numpy as np
 
@@ -44,12 +44,22 @@ class InputHistory:
         self._steps += 1
         if self._warned or not self._names:
             return
+        self._largest = max(self._largest, *map(abs, values))
         for window in _WINDOWS:
-            if self._steps % (window // 2) == 0:
-                table = np.array([*islice(reversed(self._values), window + 1)])[::-1]
-                self._largest = max(self._largest, float(np.abs(table).max()))
-                if len(table) > window and not self._warned:
+            if self._steps % (window // 2) == 0 and self._steps > window and not self._warned:
+                if self._alternates(window // 2):
+                    table = np.array([*islice(reversed(self._values), window + 1)])[::-1]
                     self._warn_of_growth(np.diff(table, axis=0))
+
+    def _alternates(self, count: int) -> bool:
+        """Return whether most of the last `count` changes of an input alternate in sign."""
+        most = (1.0 - _ALTERNATION) * (count - 1) + 1e-9  # permitted exceptions
+        for x in zip(*islice(reversed(self._values), count + 1), strict=True):
+            changes = [new - old for new, old in pairwise(x)]
+            exceptions = sum(one * two >= 0.0 for one, two in pairwise(changes))
+            if exceptions <= most:
+                return True
+        return False
 
     def _warn_of_growth(self, changes: Array) -> None:
         """Warn if the changes (window, inputs) of an input alternate in sign and grow."""

@@ -31,6 +31,7 @@ class _Parameter(NamedTuple):
     field: str
     component: int | None = None
     unit: str = ""  # "" if it is unknown
+    any_number: bool = False  # whether every finite number is valid
 
     @property
     def value(self) -> float:
@@ -50,6 +51,19 @@ class _Parameter(NamedTuple):
             value = [0.0, 0.0, 0.0] if callable(old) else list(old)
             value[self.component] = number
         return replace(self.part, **{self.field: value})
+
+    @property
+    def is_unchecked(self) -> bool:
+        """Whether `put` can set every finite number."""
+        return self.any_number and not callable(getattr(self.part, self.field))
+
+    def put(self, number: float) -> None:
+        """Set the number in the load itself."""
+        value: Any = number
+        if self.component is not None:
+            value = list(getattr(self.part, self.field))
+            value[self.component] = number
+        vars(self.part)[self.field] = value
 
 
 class Inputs:
@@ -121,22 +135,29 @@ class Inputs:
             expected = "empty, because no inputs were named"
             hint = "name them, as in Simulator(system, inputs=['motor'], ...)"
             reject("inputs", changes, expected, hint=hint)
+        values = dict(zip(self.names, self.values, strict=True))
         for name, value in instance("inputs", changes, Mapping).items():
-            choice("name of an input", name, self.names)
-            number(f"inputs[{name!r}]", value)
-        pairs = zip(self.names, self.values, strict=True)
-        return tuple(float(changes.get(name, value)) for name, value in pairs)
+            if name not in values:
+                choice("name of an input", name, self.names)
+            values[name] = float(number(f"inputs[{name!r}]", value))
+        return tuple(values.values())
 
     def put(self, values: Sequence[float]) -> None:
         """Set the values in the private copy; if a value is invalid, no value changes."""
         parts: dict[int, tuple[Any, Any]] = {}
+        unchecked = []
         for k, (parameter, value) in enumerate(zip(self._parameters, values, strict=True)):
             if self._present and value == self._present[k]:
+                continue
+            if parameter.is_unchecked:
+                unchecked.append((parameter, value))
                 continue
             part, new = parts.get(id(parameter.part), (parameter.part, parameter.part))
             parts[id(part)] = part, parameter._replace(part=new).changed(value)
         for part, new in parts.values():
             vars(part).update(vars(new))
+        for parameter, value in unchecked:
+            parameter.put(value)
         self._present = self.values = tuple(values)
 
 
@@ -145,8 +166,8 @@ def _parameters(part: Load | Driver) -> Iterator[tuple[str, _Parameter]]:
     if isinstance(part, Driver):
         yield part.name, _Parameter(part, "motion", unit="rad" if part.along == "rotation" else "m")
         return
-    for name, field, component, unit in part.inputs():
-        yield name, _Parameter(part, field, component, unit)
+    for name, field, component, unit, any_number in part.inputs():
+        yield name, _Parameter(part, field, component, unit, any_number)
 
 
 def _with_parts(system: System, parts: Mapping[int, Any]) -> System:

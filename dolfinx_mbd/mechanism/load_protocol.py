@@ -58,12 +58,14 @@ class LoadInput(NamedTuple):
         field: Argument of the load.
         component: Index in an argument that is a vector; None for a number.
         unit: Unit, or "" if it is unknown.
+        any_number: Whether every finite number is valid; otherwise the class checks each new one.
     """
 
     name: str
     field: str
     component: int | None = None
     unit: str = ""
+    any_number: bool = False
 
 
 class Pair(Protocol):

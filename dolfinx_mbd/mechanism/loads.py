@@ -190,7 +190,7 @@ class FrameLoad(Load):
         """Yield the components of the value."""
         unit = "N" if self.kind == "force" else "N m"
         for k, x in enumerate("xyz"):
-            yield LoadInput(f"{self.name}.{x}", "value", k, unit)
+            yield LoadInput(f"{self.name}.{x}", "value", k, unit, any_number=True)
 
     def wrench(self, t: float, motion: FrameMotion) -> Array:
         """Return force and moment at the frame's point in global components, shape (6,)."""
@@ -418,7 +418,8 @@ class JointLoad(JointForce):
 
     def inputs(self) -> Iterator[LoadInput]:
         """Yield the only input, which sets the value."""
-        yield LoadInput(self.name, "value", unit=self._input_unit("value"))
+        unit = self._input_unit("value")
+        yield LoadInput(self.name, "value", unit=unit, any_number=True)
 
     @property
     def coordinate(self) -> JointCoordinate:

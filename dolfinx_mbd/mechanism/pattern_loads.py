@@ -122,7 +122,7 @@ class PatternLoad(Load):
 
     def inputs(self) -> Iterator[LoadInput]:
         """Yield the amplitude."""
-        yield LoadInput(self.name, "value")
+        yield LoadInput(self.name, "value", any_number=True)
 
     def record(self, *arguments: Any) -> dict[str, ArrayLike]:
         """Return the amplitude, the only argument."""

@@ -7,7 +7,7 @@ bisected: the change of a continuous load vanishes with the length of the interv
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from dolfinx_mbd.analyses.small_motions import increment_between
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
-from dolfinx_mbd.mechanism.load_protocol import Load
 from dolfinx_mbd.mechanism.system import State
 
 # Difference between the change of a load in a step and its mean change in the two neighbouring
@@ -45,11 +44,18 @@ class LoadJumps:
         self._ends: tuple[State, State] | None = None  # the states of `_last_increment`
         self._last_increment: Array = np.zeros(0)
 
-    def check(self, states: Sequence[State]) -> None:
+    def row(self, at: Assembler, t: float) -> Array:
+        """Return the values of loads and drivers at the point of an assembler, after a residual."""
+        drivers = [value for value, *_ in at.driver_motions(t)]
+        loads = [value for _, value in at.loads.values(t)] if self._has_loads else []
+        return np.concatenate([drivers, *loads]) if self._needed else np.zeros(0)
+
+    def check(self, states: Sequence[State], rows: Sequence[Array | None] | None = None) -> None:
         """Check the steps between some states.
 
         Args:
             states: States of consecutive steps.
+            rows: Results of `row` at these states; None where it is not known.
 
         Raises:
             InputError: A jump of a load depends on the motion or on a parameter.
@@ -63,7 +69,9 @@ class LoadJumps:
         if not first:
             return
         owners = np.repeat(np.array(list(first), dtype=object), [len(x) for x in first.values()])
-        table = np.array([self._row(state) for state in states])
+        known = rows or [None] * len(states)
+        pairs = zip(states, known, strict=True)
+        table = np.array([self._row(state) if row is None else row for state, row in pairs])
         scale = np.zeros(len(owners))
         for name in first:
             columns = owners == name
@@ -131,7 +139,8 @@ class LoadJumps:
                 at.v += fraction * (after.v - before.v)
                 at.angles += fraction * (after.angles - before.angles)
             at.update_loaded_frames(t)
-            values |= {f"load {load.name!r}": value for load, value in self._load_values(at, t)}
+            at.loads.evaluate(t)
+            values |= {f"load {load.name!r}": value for load, value in at.loads.values(t)}
         return values
 
     def _increment(self, before: State, after: State) -> Array:
@@ -144,21 +153,11 @@ class LoadJumps:
 
     def _row(self, state: State) -> Array:
         """Return `_values` at a state as one array, without names."""
-        drivers = [driver.at(state.time)[0] for driver in self._at.system.drivers]
-        if not self._has_loads:
-            return np.array(drivers)
-        self._at.put(state)
-        self._at.update_loaded_frames(state.time)
-        loads = [value for _, value in self._load_values(self._at, state.time)]
-        return np.concatenate([drivers, *loads])
-
-    def _load_values(self, at: Assembler, t: float) -> Iterator[tuple[Load, Array]]:
-        """Yield the loads that may jump with their wrenches or amplitudes."""
-        for load, _, wrench in at.loads.wrenches(t):
-            if not load.is_smooth:
-                yield load, wrench
-        for pattern, _, size, _ in at.loads.pattern_forces(t):
-            yield pattern, np.array([size])
+        if self._has_loads:
+            self._at.put(state)
+            self._at.update_loaded_frames(state.time)
+            self._at.loads.evaluate(state.time)
+        return self.row(self._at, state.time)
 
 
 def _irregular(table: Array, scale: Array) -> list[tuple[int, int]]:

@@ -125,13 +125,20 @@ class ParameterTerms:
         self._closer: dict[str, MechanismChange] = {}  # with shorter steps
         self._next_check, self._inaccurate = -np.inf, set[str]()
 
-    def check_jumps(self, states: Sequence[State]) -> None:
+    def load_values(self, at: Assembler, t: float) -> Array:
+        """Return the values of loads and drivers that `check_jumps` compares; see `LoadJumps`."""
+        return self._jumps.row(at, t)
+
+    def check_jumps(
+        self, states: Sequence[State], values: Sequence[Array | None] | None = None
+    ) -> None:
         """Raise an error if the time of a jump of a load between some states may change.
 
         The first call, and calls at twice the time, also check that the equations are smooth
-        functions of the parameters, and that the differences are accurate.
+        functions of the parameters, and that the differences are accurate. `values` are results of
+        `load_values`, or None where they are not known.
         """
-        self._jumps.check(states)
+        self._jumps.check(states, values)
         last = states[-1]
         if last.time >= self._next_check:
             for name, change in self._changes.items():

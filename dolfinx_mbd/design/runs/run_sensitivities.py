@@ -186,18 +186,19 @@ def run_sensitivities(
     x, multipliers, velocity = terms.start(state, stepper, dt, start)
     states, derivatives = [state], [(*x[:3], multipliers)]
     x = np.array([x[0], velocity, *x[2:]])
-    unchecked = [state]
+    unchecked, loads = [state], list[Array | None]([None])
     pending = [StepEquations(stepper, dt, during_run=True) for _ in range(_pending(stepper))]
     for first in range(0, count, len(pending)):
         block: list[State] = []
         for equations, _ in zip(pending, range(first, count), strict=False):
             after = stepper.step(state, dt)
             equations.linearize(state, after)
+            loads.append(terms.load_values(stepper.assembler, after.time))
             block.append(state := after)
         unchecked += block
         if len(unchecked) > BLOCK or first + len(pending) >= count:
-            terms.check_jumps(unchecked)
-            unchecked = unchecked[-1:]
+            terms.check_jumps(unchecked, loads)
+            unchecked, loads = unchecked[-1:], loads[-1:]
         explicit = zip(pending, block, *terms.equations(block), strict=False)
         for k, (equations, after, *parts) in enumerate(explicit, start=first + 1):
             x, multipliers = equations.forward(x, *parts)

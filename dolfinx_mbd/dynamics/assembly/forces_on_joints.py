@@ -43,6 +43,8 @@ class ForcesOnJoints:
         self._elastic = [item for item in self.items if item[0].is_elastic]
         self._have_states = [bool(states.body(load.name)) for load, *_ in self.items]
         self._axes = self._find_axes()
+        # forces and torques of all loads at the last evaluation, (loads,)
+        self.magnitudes = np.zeros(len(self.items))
 
     def _find_axes(self) -> _LoadAxes:
         pairs = [axis for _, *pair in self.items for axis in pair]
@@ -80,10 +82,15 @@ class ForcesOnJoints:
             axes, frames = self._axes, self._frames
             add_axis_forces(sizes, gradients, axes.axes, axes.frames, frames.wrenches)
 
+    def evaluate(self, t: float) -> None:
+        """Compute the attribute `magnitudes`."""
+        if self.items:
+            self._sizes(t)
+
     def _sizes(self, t: float) -> tuple[Array, Array]:
         """Return all forces along or about joint axes (loads,), and the gradients of the axes."""
         values, rates, gradients = self._frames.axis_coordinates()
-        sizes = np.empty(len(self.items))
+        self.magnitudes = sizes = np.empty(len(self.items))
         for i, ((load, _, k), has_states) in enumerate(
             zip(self.items, self._have_states, strict=True)
         ):

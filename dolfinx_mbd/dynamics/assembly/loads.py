@@ -68,6 +68,25 @@ class Loads:
         yield from self._pairs.wrenches(t)
         yield from self._joints.wrenches(t)
 
+    def values(self, t: float) -> Iterator[tuple[Load, Array]]:
+        """Yield the loads that may jump with their wrenches, magnitudes or amplitudes.
+
+        Magnitudes of forces and torques of joints are those of the last evaluation.
+        """
+        for port in (self._at_frames, self._pairs):
+            for load, _, wrench in port.wrenches(t):
+                if not load.is_smooth:
+                    yield load, wrench
+        for (force, *_), size in zip(self._joints.items, self._joints.magnitudes, strict=True):
+            if not force.is_smooth:
+                yield force, np.array([size])
+        for pattern, _, amplitude, _ in self._distributed.forces(t):
+            yield pattern, np.array([amplitude])
+
+    def evaluate(self, t: float) -> None:
+        """Evaluate forces and torques of joints for `values`; call `update_velocities` first."""
+        self._joints.evaluate(t)
+
     def pattern_forces(self, t: float) -> Iterator[tuple[PatternLoad, int, float, Array]]:
         """Yield each distributed load, its body, its amplitude and its `pattern_rows`."""
         return self._distributed.forces(t)

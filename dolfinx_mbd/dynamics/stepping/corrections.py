@@ -210,14 +210,19 @@ class Corrector:
                     values[:] = old
         return small
 
-    def apply_to_accelerations(self, rows: Array) -> None:
-        """Correct only accelerations and multipliers for a residual (nv,)."""
+    def acceleration_change(self) -> Array:
+        """Return the change of accelerations and multipliers (nv + nc,) by the residual.
+
+        The values of the constraints are not corrected.
+        """
         assert self.factor is not None
-        n, rhs = len(rows), np.zeros(len(self._rhs))
+        rows, rhs = self.eqs.rows, self._rhs
+        n = len(rows)
         np.negative(rows, out=rhs[:n])
-        solution = self.factor.solve(rhs)
-        self.eqs.a += solution[:n]
-        self.eqs.lam += self.mass * solution[n:]
+        rhs[n:] = 0.0
+        change = self.factor.solve(rhs)
+        change[n:] *= self.mass
+        return change
 
     def local_error(
         self, state: State, dt: float, derivatives: Derivatives, change: Array

@@ -50,13 +50,17 @@ class AlphaFormulas:
 
     def __init__(self, method: GeneralizedAlpha) -> None:
         self.method, m = method, method
+        self._last: tuple[float, Derivatives] | None = None  # length of a step and its derivatives
         self.parameters = np.array([m.alpha_m, m.alpha_f, m.beta, m.gamma])
 
     def derivatives(self, dt: float) -> Derivatives:
         """Return the derivatives of a step of length dt (s)."""
-        m = self.method
-        ratio = (1 - m.alpha_f) / (1 - m.alpha_m)
-        return Derivatives(1 / (dt * dt * m.beta * ratio), m.gamma / (dt * m.beta), ratio)
+        if self._last is None or self._last[0] != dt:
+            m = self.method
+            ratio = (1 - m.alpha_f) / (1 - m.alpha_m)
+            values = Derivatives(1 / (dt * dt * m.beta * ratio), m.gamma / (dt * m.beta), ratio)
+            self._last = dt, values
+        return self._last[1]
 
     def start_offsets(self, dt: float) -> tuple[float, float]:
         """Return the factors of v̈ in the differences that `Stepper.begin` describes."""

@@ -24,6 +24,7 @@ from dolfinx_mbd.dynamics.stepping.corrections import Corrector, Step
 from dolfinx_mbd.dynamics.stepping.formulas import AlphaFormulas
 from dolfinx_mbd.dynamics.stepping.internal_unknowns import InternalUnknowns
 from dolfinx_mbd.dynamics.stepping.iteration_matrix import restore_factor
+from dolfinx_mbd.dynamics.stepping.jumps import Jumps
 from dolfinx_mbd.dynamics.stepping.step_errors import (
     StepError,
     check_conserving,
@@ -103,6 +104,7 @@ class Stepper:
         )
         self._condenses = bool(self._internal)  # whether bodies condense unknowns
         self.corrector = Corrector(self.assembler, self.tolerance, self.sparse, self._internal)
+        self._jumps = Jumps(self.corrector, self.formulas)
         self._films = self.corrector.films
         self._has_films = bool(self._films)
         # displacements per unit of the coordinates, by which films limit extrapolations
@@ -324,6 +326,7 @@ class Stepper:
             "iterations": self.iterations,
             "factorizations": self.factorizations,
             "halvings": self.halvings,
+            **self._jumps.memory(),
         }
         if self._condenses:
             counts |= self._internal.factor_memory()
@@ -337,6 +340,7 @@ class Stepper:
         self.halvings = int(memory.get("halvings", 0))
         self.corrector.factor = restore_factor(memory)
         self._internal.restore(memory)
+        self._jumps.restore(memory)
 
     # ---- changes between steps ------------------------------------------------------------------
     def rescaled(self, state: State, dt: float, new: float) -> State:
@@ -367,8 +371,8 @@ class Stepper:
         self.assembler.put(state)
         self._films.reset()
 
-    def after_jump(self, state: State, dt: float) -> State:
-        """Return a state prepared for the next step after a jump of the loads at its time.
+    def after_jump(self, state: State, dt: float, jump: list[float]) -> State:
+        """Return a state prepared for the next step after a jump of inputs at its time.
 
         Accelerations and multipliers change, so that the loads of the next step act from its
         beginning. Motions that are too stiff for the step do not react to the jump here; they
@@ -377,10 +381,12 @@ class Stepper:
         Args:
             state: A state returned by `begin` or `step` before the loads changed.
             dt: Next time step, s.
+            jump: Changes of all inputs.
         """
-        if self._internal:  # the nodes of mesh bodies follow the loads in the next step
+        self.put(state)
+        if self._condenses:  # the nodes of mesh bodies follow the loads in the next step
             return state
-        return restarts.after_jump(self.corrector, self.formulas, state, dt)
+        return self._jumps.apply(state, dt, jump)
 
     # ---- errors of a step -----------------------------------------------------------------------
     def local_error(self, before: State, after: State, dt: float) -> tuple[Array, Array]:

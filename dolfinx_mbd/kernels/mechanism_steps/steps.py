@@ -324,7 +324,7 @@ def put(m: Model) -> None:
 
 @inner_kernel
 def jump(m: Model) -> int:
-    """Adapt accelerations and multipliers to changed loads, as `Stepper.after_jump`."""
+    """Adapt accelerations and multipliers to changed loads: `Stepper.after_jump` in plain form."""
     a_by_move, v_by_move, _ = _step_derivatives(m)
     n, t = m.v.shape[0], m.now[0]
     put(m)
