@@ -63,8 +63,8 @@ def test_exact_derivatives_of_a_law_replace_differences() -> None:
     differenced = mbd.PairLoad("differenced", A, B, law.__call__)
     pair = random_pair(np.random.default_rng(1))
     pairs = zip(exact.derivatives(pair), differenced.derivatives(pair), strict=True)
-    for given, by_differences in pairs:
-        assert np.allclose(given, by_differences, atol=1e-7)
+    for by_law, by_differences in pairs:
+        assert np.allclose(by_law, by_differences, atol=1e-7)
     motion = exact.relative(pair)
     assert np.array_equal(exact.slopes(motion), law.derivatives(motion))
 
