@@ -120,8 +120,8 @@ class Rotors:
         at.frames.update_velocities()
         _, speeds, _ = at.frames.axis_coordinates()
         at.angles[:] = state.angles - time * speeds[:, ABOUT]
-        kept = [key for key in ("algorithmic", "velocity") if key in state.memory]
-        rates = {key: L @ state.memory[key] for key in kept}
+        present = [key for key in ("algorithmic", "velocity") if key in state.memory]
+        rates = {key: L @ state.memory[key] for key in present}
         return replace(
             state,
             q=at.q.copy(),

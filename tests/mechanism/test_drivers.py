@@ -51,7 +51,7 @@ def wave(t: float) -> tuple[float, float, float]:
 
 @pytest.mark.parametrize("make", [prismatic, cylindrical, point_on_line])
 def test_a_driven_displacement(make) -> None:  # type: ignore[no-untyped-def]
-    """It is met, and its force is m (a + g)."""
+    """The body has the driven displacement, and the force of the driver is m (a + g)."""
     driver = Driver("drive", "axis", wave, "displacement", None)
     system = lift(make, driver)
     assert system.drivers[0].offset == 0.3
@@ -87,7 +87,7 @@ def test_a_screw_of_two_drivers() -> None:
 
 @pytest.mark.parametrize("angle", [-3.0, -1.7, 1.6, 3.0, 4.0, 9.0, 100.0])
 def test_a_driver_finds_its_angle_from_anywhere(angle: float) -> None:
-    """Half a turn away the rows of a driver are zero too, and turns are the driver's."""
+    """The equation of a driver is zero also half a turn away, and full turns are counted."""
     state = consistent_state(
         lift(revolute, Driver("drive", "axis", lambda t: (angle, 0.0, 0.0), offset=0.0))
     )
@@ -96,8 +96,8 @@ def test_a_driver_finds_its_angle_from_anywhere(angle: float) -> None:
     assert np.exp(1j * angle) == pytest.approx((w + 1j * z) ** 2, abs=1e-12)
 
 
-def test_frames_of_a_prismatic_joint_come_to_agree() -> None:
-    """From any side, not half a turn away."""
+def test_assembly_aligns_the_frames_of_a_prismatic_joint() -> None:
+    """From any initial angle, the frames become parallel and not opposite by half a turn."""
     for angle in (1.0, 2.0, 3.0):
         state = consistent_state(lift(prismatic, angle=angle))
         assert abs(state.q[3]) == pytest.approx(1.0, abs=1e-12)
@@ -126,7 +126,7 @@ def test_a_position_alone_is_differentiated() -> None:
 
 
 def test_a_speed_alone_is_integrated() -> None:
-    """Whatever was asked before, to round-off, before and after t = 0."""
+    """The integral is exact before and after t = 0, in whatever order its values are computed."""
     motion = integrated(lambda t: 3 * np.cos(7 * t), start=0.2)
     times = [0.5, -0.3, 0.0, 0.01, -0.01, 2.0, 0.5]
     for t in times:
@@ -188,8 +188,8 @@ def test_bad_motions(make, argument: str) -> None:  # type: ignore[no-untyped-de
     assert error.value.argument == argument
 
 
-def test_a_driver_against_a_lock_is_named() -> None:
-    """A slider held by a fixed joint cannot be driven too."""
+def test_a_driver_of_a_held_body_is_named() -> None:
+    """A slider that two joints hold cannot be driven."""
     ground = Ground({"o": Frame()})
     body = RigidBody("body", 1.0, [1.0] * 3, frames={"c": Frame()})
     joints = [
@@ -201,7 +201,7 @@ def test_a_driver_against_a_lock_is_named() -> None:
         consistent_state(System([ground, body], joints, drivers=[drive]))
 
 
-def test_a_system_prints_itself() -> None:
+def test_the_table_of_a_system_lists_all_its_parts() -> None:
     loads = [
         JointSpring("coil", "axis", 3.0),
         JointFriction("seal", "axis", 1.0, 0.1),
@@ -230,8 +230,8 @@ def test_a_system_prints_itself() -> None:
     assert "held by 'axis'" in text
 
 
-def test_a_system_that_cannot_be_put_together_says_so() -> None:
-    """The table is printed all the same."""
+def test_the_table_of_a_system_that_cannot_be_assembled_says_so() -> None:
+    """The table is complete otherwise."""
     ground = Ground({"o": Frame(), "far": Frame((1.0, 0.0, 0.0))})
     body = RigidBody("body", 1.0, [1.0] * 3, frames={"c": Frame()})
     joints = [

@@ -20,6 +20,7 @@ def link() -> mbd.ReducedBody:
 
 def four_bar(link: mbd.ReducedBody | None, inner: tuple, flexible_rocker: bool = False):
     """Return a four-bar linkage with the joints `inner` at both ends of its coupler."""
+    # Lengths of crank, coupler, rocker and ground; (x, y) is the end of coupler and rocker
     a, b, c, d = 0.3, 1.0, 1.0 if flexible_rocker else 0.8, 1.1
     x = (d**2 - a**2 + b**2 - c**2) / (2 * (d - a))
     y = np.sqrt(b * b - (x - a) ** 2)
@@ -29,6 +30,7 @@ def four_bar(link: mbd.ReducedBody | None, inner: tuple, flexible_rocker: bool =
     )
 
     def bar(name: str, length: float, flexible: bool):
+        """Return a coupler or a rocker."""
         if flexible:
             return mbd.FlexibleBody(name, link)
         ends = {"left": mbd.Frame(), "right": mbd.Frame((length, 0, 0))}
@@ -82,7 +84,7 @@ def test_rigid_loops_have_redundant_constraints_only() -> None:
 
 
 def test_a_clamped_link_has_no_rigid_motion(link) -> None:
-    """Clamps at both ends: six constraints more than rigid motions."""
+    """Clamps at both ends have 12 constraints, six more than there are rigid motions."""
     ground = mbd.Ground({"left": mbd.Frame(), "right": mbd.Frame((1.0, 0, 0))})
     bar = mbd.FlexibleBody("bar", link)
     joints = [mbd.fixed(end, ground.frame(end), bar.frame(end)) for end in ("left", "right")]

@@ -15,17 +15,17 @@ G = 9.81
 
 
 def system_of(name: str, value: float) -> mbd.System:
-    """Return a body on the joint `name` with a parameter, and a spring that holds it."""
+    """Return a body on the joint `name` and a spring; `value` is a parameter of the joint."""
     ground = mbd.Ground({"o": mbd.Frame(), "far": mbd.Frame((0.4, 0.1, 0.6))})
     radius = 0.2
     track = mbd.mechanism.Curve.of(lambda u: (u, value * u**2, 0.2 * u**3), -1.0, 1.0, count=80)
     ends = ground.frame("o"), ("body", "o")
-    place = {"distance": (value, 0, 0), "rolling_ball": (0, 0, radius)}.get(name, (0, 0, 0))
+    position = {"distance": (value, 0, 0), "rolling_ball": (0, 0, radius)}.get(name, (0, 0, 0))
     body = mbd.RigidBody(
         "body",
         1.5,
         [0.02, 0.03, 0.04],
-        position=place,
+        position=position,
         frames={"o": mbd.Frame(), "p": mbd.Frame((0.1, 0.05, 0))},
     )
     make: dict[str, Callable[[], mbd.mechanism.Joint]] = {
@@ -126,22 +126,23 @@ def test_derivatives_of_runs(name: str) -> None:
         return system_of(name, p["value"])
 
     def last(run: mbd.results.Solution) -> float:
+        """Return a number that depends on the last position and the force of the joint."""
         return float(
             run.body("body").position[-1] @ [1.0, 2.0, 3.0]
             + 0.1 * run.joint("joint").force[-1].sum()
         )
 
-    # the tolerance of a run is an error of its differences
+    # The tolerance of a run is an error of its differences
     value, options = VALUES[name], {"t_end": 0.1, "dt": 1e-3, "tolerance": 1e-10}
     runs = mbd.run_sensitivities(build, {"value": value}, **options)
     h = 2e-3 * value
+    # A central difference of fourth order
     ends = [last(mbd.simulate(build({"value": value + k * h}), **options)) for k in (1, -1, 2, -2)]
     expected = (8 * (ends[0] - ends[1]) - (ends[2] - ends[3])) / (12 * h)
     assert runs.derivative(last)["value"] == pytest.approx(expected, rel=2e-5)
     functional = mbd.design.Functional("body.position.x", "final")
-    gradient = mbd.design.run_gradient(build, {"value": value}, functional, **options).gradient[
-        "value"
-    ]
+    result = mbd.design.run_gradient(build, {"value": value}, functional, **options)
+    gradient = result.gradient["value"]
     slope = runs.derivative(lambda run: run.body("body").position[-1, 0])["value"]
     assert gradient == pytest.approx(slope, rel=1e-6, abs=1e-12)
 

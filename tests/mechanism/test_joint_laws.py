@@ -40,7 +40,7 @@ from dolfinx_mbd.mechanism import (
 from dolfinx_mbd.mechanism.mechanisms import ALONG_X, rigid_rod, slider_crank
 from tests.models.particles import Particles
 
-# (bodies at random positions are pulled together)
+# Joints move bodies from random initial positions
 pytestmark = pytest.mark.filterwarnings("ignore::dolfinx_mbd.errors.PlacementWarning")
 
 KINDS = sorted(JOINT_KINDS)
@@ -48,7 +48,7 @@ GRAVITY = 9.81
 
 
 def pair_of_bodies(kind: str, flexible: bool, gravity: tuple[float, float, float]) -> System:
-    """Two free bodies in a random position that fulfils the joint."""
+    """Return two free bodies in random positions, with a joint between them."""
     rng = np.random.default_rng(KINDS.index(kind))
     block = RigidBody.box(
         "block",
@@ -76,6 +76,7 @@ def pair_of_bodies(kind: str, flexible: bool, gravity: tuple[float, float, float
 
 
 def moving_start(system: System) -> State:
+    """Return a state with random velocities."""
     rng = np.random.default_rng(8)
     v = rng.normal(size=system.num_velocities)
     return consistent_state(system, elastic_start="undeformed", v=v)
@@ -84,7 +85,7 @@ def moving_start(system: System) -> State:
 @pytest.mark.parametrize("flexible", [False, True], ids=["rigid", "flexible"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_energy_and_momentum(kind: str, flexible: bool) -> None:
-    """No joint does work or pushes from outside: what is lost falls with dt²."""
+    """No joint does work or exerts an external force: errors are of the order dt²."""
     system = pair_of_bodies(kind, flexible, (0.0, 0.0, 0.0))
     start = moving_start(system)
     method = GeneralizedAlpha.from_spectral_radius(0.9)
@@ -100,7 +101,7 @@ def test_energy_and_momentum(kind: str, flexible: bool) -> None:
 
 
 def joint_axes(kind: str, pose: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Axes in which a joint reports its force and its moment."""
+    """Return the axes in which a joint reports its force and its moment."""
     p1, Q1, p2, Q2 = pose
     forces = moments = Q1
     if kind == "distance":
@@ -124,8 +125,8 @@ def test_reported_reactions_replace_the_joint(kind: str, flexible: bool) -> None
     at.q[:] = start.q
     at.update_poses(0.0)
     joint = system.joints[0]
-    one, two = system.frame_index(joint.first), system.frame_index(joint.second)
-    pose = at.position[one], at.rotation[one], at.position[two], at.rotation[two]
+    i, j = system.frame_index(joint.first), system.frame_index(joint.second)
+    pose = at.position[i], at.rotation[i], at.position[j], at.rotation[j]
     forces, moments = joint_axes(kind, pose)
     F, M = forces @ history.force[0], moments @ history.moment[0]
     lever = pose[2] - pose[0]
@@ -169,9 +170,7 @@ def test_universal_joint_has_the_velocity_ratio_of_cardan() -> None:
     system = System([ground, first, second], joints, drivers=drivers, loads=[brake])
     assert redundancies(system) == []
     run = simulate(system, t_end=2 * np.pi / speed, dt=2 * np.pi / speed / 200).projected()
-    angle = run.joint(
-        "bearing"
-    ).rotation  # at 0 the pin y of the first shaft is in the plane of both shafts
+    angle = run.joint("bearing").rotation
     ratio = run.body("second").omega[:, 2] / speed
     exact = np.cos(bend) / (1 - (np.sin(bend) * np.sin(angle + np.pi / 2)) ** 2)
     assert np.ptp(exact) > 0.3
@@ -195,10 +194,10 @@ def test_conical_pendulum_on_a_distance() -> None:
     joints = [distance("rod", ground.frame("o"), bob.frame("c"))]
     system = System([ground, bob], joints, gravity=(0, 0, -GRAVITY))
     assert np.isclose(system.joints[0].length, length, rtol=1e-15)
-    turn = np.sqrt(GRAVITY / (length * np.cos(tilt)))
-    v = np.array([0, turn * length * np.sin(tilt), 0, 0, 0, 0])
+    omega = np.sqrt(GRAVITY / (length * np.cos(tilt)))
+    v = np.array([0, omega * length * np.sin(tilt), 0, 0, 0, 0])
     start = consistent_state(system, v=v)
-    run = simulate(system, t_end=2 * np.pi / turn, dt=2 * np.pi / turn / 2000, start=start)
+    run = simulate(system, t_end=2 * np.pi / omega, dt=2 * np.pi / omega / 2000, start=start)
     assert np.allclose(-run.joint("rod").force[:, 0], mass * GRAVITY / np.cos(tilt), rtol=1e-5)
     position = run.body("bob").position
     assert np.allclose(position[:, 2], -length * np.cos(tilt), atol=1e-6)
@@ -207,7 +206,10 @@ def test_conical_pendulum_on_a_distance() -> None:
 
 @pytest.mark.parametrize("make", [planar, point_on_line, point_on_plane])
 def test_sliding_on_an_incline(make) -> None:  # type: ignore[no-untyped-def]
-    """From rest, m g cos α across and g sin α along; z is up from a plane, along a line."""
+    """From rest: force m g cos α normal to the incline, acceleration g sin α along it.
+
+    The z axis of the frames is normal to a plane, but along a line.
+    """
     tilt, mass = 0.4, 2.0
     normal = np.array([np.sin(tilt), 0.0, np.cos(tilt)])
     down = np.array([np.cos(tilt), 0.0, -np.sin(tilt)])
@@ -222,15 +224,15 @@ def test_sliding_on_an_incline(make) -> None:  # type: ignore[no-untyped-def]
         gravity=(0, 0, -GRAVITY),
     )
     run = simulate(system, t_end=0.3, dt=1e-3)
-    across_force = run.joint("slide").force[:, 0 if make is point_on_line else 2]
-    assert np.allclose(across_force, mass * GRAVITY * np.cos(tilt), rtol=1e-9)
+    normal_force = run.joint("slide").force[:, 0 if make is point_on_line else 2]
+    assert np.allclose(normal_force, mass * GRAVITY * np.cos(tilt), rtol=1e-9)
     travelled = run.body("block").position[-1]
     assert np.allclose(travelled, 0.5 * GRAVITY * np.sin(tilt) * 0.3**2 * down, atol=1e-9)
 
 
 @pytest.mark.parametrize("make", [revolute, cylindrical, planar])
 def test_opposite_axes(make) -> None:  # type: ignore[no-untyped-def]
-    """A second frame placed with its axes y, z turned over changes nothing: z is the first's."""
+    """Opposite axes y and z of the second frame change no result: z is that of the first frame."""
     histories = []
     for axes in (np.eye(3), np.diag([1.0, -1.0, -1.0])):
         bar = RigidBody.box(
@@ -248,12 +250,12 @@ def test_opposite_axes(make) -> None:  # type: ignore[no-untyped-def]
         histories.append(run.joint("axis"))
     assert np.ptp(histories[0].rotation) > 1.0
     for key in ("force", "moment", "rotation"):
-        one, other = (getattr(history, key) for history in histories)
-        assert np.allclose(one, other, atol=1e-9)
+        equal, opposite = (getattr(history, key) for history in histories)
+        assert np.allclose(equal, opposite, atol=1e-9)
 
 
 def test_redundant_new_joints_are_named() -> None:
-    """A distance from the axis of a hinge holds nothing new; nor does a second plane."""
+    """A distance to a point on the axis of a hinge is redundant; so is a second plane."""
     ground = Ground({"o": Frame(), "p": Frame((1.0, 0.0, 0.0))})
     bar = RigidBody.box(
         "bar", (1, 0.1, 0.1), mass=1.0, frames={"o": Frame(), "c": Frame((0, 0, 0.2))}
@@ -274,6 +276,7 @@ def test_redundant_new_joints_are_named() -> None:
 
 
 def dead_centre(**settings) -> System:  # type: ignore[no-untyped-def]
+    """Return a slider-crank mechanism at its dead centre, with drivers or loads."""
     system = slider_crank(
         rigid_rod(length=0.3, mass=0.15),
         crank_radius=0.1,
@@ -285,8 +288,10 @@ def dead_centre(**settings) -> System:  # type: ignore[no-untyped-def]
 
 
 def test_dead_centre() -> None:
-    """There the slider cannot be driven; a force on it finds no lever and rests in equilibrium,
-    and a rate of the crank carries the mechanism through."""
+    """At a dead centre, the slider cannot be driven, and a force on it does not rotate the crank.
+
+    A crank that rotates passes the dead centre.
+    """
     push = Driver("push", "guide", constant_speed(-0.1), offset=None)
     with pytest.raises(AssemblyError, match=r"1 of the .* are redundant in this position"):
         consistent_state(dead_centre(drivers=[push]))
@@ -326,8 +331,8 @@ def test_bad_joints(make, message: str) -> None:  # type: ignore[no-untyped-def]
         System([ground, bob], [make(ground.frame("o"), bob.frame("c"))])
 
 
-def test_a_joint_that_moves_apart_cannot_be_assembled() -> None:
-    """A rod shorter than the gap between two rails."""
+def test_a_rod_that_is_too_short_cannot_be_assembled() -> None:
+    """The rod is shorter than the distance between two rails."""
     rail = Frame((0, 0, 0), ALONG_X)
     ground = Ground({"low": rail, "high": Frame((0, 1.0, 0), ALONG_X)})
     low, high = (

@@ -1,4 +1,4 @@
-"""Joints and loads: derivatives against differences, values by hand."""
+"""Joints and loads: derivatives are compared with differences, and values with closed forms."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from tests.models.particles import Particles
 
 
 def frames(seed: int) -> list[np.ndarray]:
+    """Return positions p1, rotations Q1, p2 and Q2 of four random pairs of frames."""
     rng = np.random.default_rng(seed)
     position, rotation = rng.normal(size=(2, 4, 3)), rng.normal(size=(2, 4, 3))
     Q = np.array([[exp_rotation(r) for r in side] for side in rotation])
@@ -37,6 +38,7 @@ def frames(seed: int) -> list[np.ndarray]:
 
 
 def moved(pose: list[np.ndarray], d: np.ndarray) -> list[np.ndarray]:
+    """Return the frames after displacements and rotations d (12,) in global axes."""
     p1, Q1, p2, Q2 = pose
     return [p1 + d[:3], exp_rotation(d[3:6]) @ Q1, p2 + d[6:9], exp_rotation(d[9:]) @ Q2]
 
@@ -65,15 +67,15 @@ def test_bias_is_the_second_time_derivative() -> None:
 
 @pytest.mark.parametrize("kind", sorted(JOINT_KINDS))
 def test_a_joint_holds_what_its_mask_says(kind: str) -> None:
-    """Small relative motions appear in the rows of the mask with their sign, others are free."""
+    """A small relative motion violates the held rows by its size and sign, and no other row."""
     rows = JOINT_KINDS[kind]
     for motion in range(6):
         size = 1e-6
         d = np.zeros(6)
         d[motion] = size
-        one = np.eye(3)[None]
+        identity = np.eye(3)[None]
         values = kernels.joint_values(
-            np.zeros((1, 3)), one, d[None, :3], exp_rotation(d[3:])[None]
+            np.zeros((1, 3)), identity, d[None, :3], exp_rotation(d[3:])[None]
         )[0]
         held = values[list(rows)]
         expected = np.array([size if row == motion else 0.0 for row in rows])
@@ -92,14 +94,14 @@ def test_a_revolute_joint_is_regular_at_every_angle(angle: float) -> None:
 
 
 def random_system() -> tuple[System, Assembler]:
-    """Flexible and rigid bodies, every kind of joint and load, in a random state."""
+    """Return flexible and rigid bodies with every kind of joint and load, in a random state."""
     rng = np.random.default_rng(5)
     one, two = (
         FlexibleBody("one", Particles(3, 1).body(stiffening=True)),
         FlexibleBody("two", Particles(2, 2).body()),
     )
     axes = rotation_matrix(np.array([0.5, 0.5, -0.5, 0.5]))
-    two_thirds = exp_rotation(np.array([0.3, -0.2, 0.5]))
+    neutral_rotation = exp_rotation(np.array([0.3, -0.2, 0.5]))
     block = RigidBody.box(
         "block",
         (0.2, 0.3, 0.4),
@@ -154,7 +156,7 @@ def random_system() -> tuple[System, Assembler]:
             one.frame("one"),
             np.arange(1.0, 7.0),
             np.arange(2.0, 8.0),
-            neutral=(np.ones(3), two_thirds),
+            neutral=(np.ones(3), neutral_rotation),
         ),
         JointSpring("torsion", "revolute", 2.0, 0.3),
         JointSpring("slide", "point_on_line", law=lambda s, rate: s**3 + s * s * rate),
@@ -182,6 +184,7 @@ def test_system_tangent_is_the_derivative_of_its_rows() -> None:
     base = at.q.copy(), at.v.copy(), at.a.copy(), at.lam.copy()
 
     def rows(dq=0.0, dv=0.0, da=0.0, dl=0.0):
+        """Return the residual and the constraints after changes of q, v, a and λ."""
         q, v, a, lam = base
         at.v[:], at.a[:], at.lam[:] = v + dv, a + da, lam + dl
         delta = np.zeros(nv) + dq
@@ -218,6 +221,7 @@ def test_constraint_rates_are_time_derivatives() -> None:
     q, t = at.q.copy(), 0.2
 
     def at_time(dt: float) -> np.ndarray:
+        """Return the constraints after a motion with constant velocities for the time dt."""
         for body, qs, vs in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
             body.increment(q[qs], dt * at.v[vs], at.q[qs])
         at.residual(t + dt)
@@ -225,6 +229,7 @@ def test_constraint_rates_are_time_derivatives() -> None:
 
     h = 1e-4
     values = {k: at_time(k * h) for k in (-2, -1, 0, 1, 2)}
+    # Central differences of fourth order
     first = (values[-2] - 8 * values[-1] + 8 * values[1] - values[2]) / (12 * h)
     second = (-values[-2] + 16 * values[-1] - 30 * values[0] + 16 * values[1] - values[2]) / (
         12 * h * h

@@ -33,25 +33,25 @@ def rotor(motion: Motion) -> System:
 
 
 def table(t: float) -> tuple[float, float, float]:
-    """Linear between points: the rate jumps at each of them."""
-    k = min(max(int(np.searchsorted(TABLE, t, side="right")) - 1, 0), 39)
+    """Return a piecewise linear motion, whose rate jumps at each point of the table."""
+    k = min(max(int(np.searchsorted(TABLE, t, side="right")) - 1, 0), len(SLOPES) - 1)
     return float(VALUES[k] + SLOPES[k] * (t - TABLE[k])), float(SLOPES[k]), 0.0
 
 
 def ramp(t: float) -> tuple[float, float, float]:
-    """Constant acceleration until 0.3 s, then constant speed."""
+    """Return a motion with constant acceleration until 0.3 s, then with constant speed."""
     s = min(t, 0.3)
     return 50.0 * s * s + 100.0 * s * (t - s), 100.0 * s, 100.0 if t < 0.3 else 0.0
 
 
 def inside(t: float) -> tuple[float, float, float]:
-    """Known from 0 to 2 s only."""
+    """Return a motion that is defined from 0 to 2 s only."""
     assert 0.0 <= t <= 2.0
     return np.sin(t), np.cos(t), -np.sin(t)
 
 
 def late(t: float) -> tuple[float, float, float]:
-    """At rest for most of the time."""
+    """Return a motion that starts after 1.6 s."""
     s = max(t - 1.6, 0.0)
     return s**3, 3 * s**2, 6 * s
 
@@ -110,7 +110,7 @@ def test_motions_that_contradict_themselves(
 
 
 @pytest.mark.parametrize("wrong", [lambda t: (10.0 * t, 0.0, 0.0), lambda t: (t * t, 2 * t, 0.0)])
-def test_runs_with_such_drivers_are_refused(wrong: Motion) -> None:
+def test_runs_with_contradictory_drivers_are_errors(wrong: Motion) -> None:
     with pytest.raises(InputError) as error:
         simulate(rotor(wrong), t_end=0.1, dt=1e-3)
     assert error.value.argument == "driver 'drive'"
@@ -118,6 +118,6 @@ def test_runs_with_such_drivers_are_refused(wrong: Motion) -> None:
         kinematic_analysis(rotor(wrong), [0.0, 0.1])
 
 
-def test_runs_with_jumps_are_not() -> None:
+def test_jumps_of_the_acceleration_are_no_errors() -> None:
     run = simulate(rotor(ramp), t_end=0.6, dt=1e-3)
     assert run.joint("axis").rotation[-1] == pytest.approx(ramp(0.6)[0], abs=1e-10)

@@ -78,29 +78,32 @@ def test_a_new_element_is_one_class(tmp_path: Path) -> None:
 
 
 def test_a_new_element_is_linearized_and_differentiated() -> None:
-    """The torque balance, and the frequency from the second derivative of the energy."""
+    """The energy is stationary in equilibrium; its second derivative gives the frequency."""
     result = mbd.linearize(pendulum(), mbd.equilibrium(pendulum()))
     angle = float(mbd.equilibrium(pendulum()).angles[0])
 
-    def energy(turn: float) -> float:
-        tip = np.array([np.sin(turn), -np.cos(turn)])
+    def energy(angle: float) -> float:
+        """Return the potential energy of gravity and of the magnet, J."""
+        tip = np.array([np.sin(angle), -np.cos(angle)])
         length = np.linalg.norm(tip - [0.1, -1.2])
         return 9.81 * tip[1] + 0.5 / 0.05 * float(np.arctan(length / 0.05))
 
     h = 1e-4
     slope = (energy(angle + h) - energy(angle - h)) / (2 * h)
-    bend = (energy(angle + h) - 2 * energy(angle) + energy(angle - h)) / h**2
+    curvature = (energy(angle + h) - 2 * energy(angle) + energy(angle - h)) / h**2
     assert abs(slope) < 1e-6
-    expected = np.sqrt(bend / 1.01) / (2 * np.pi)
+    expected = np.sqrt(curvature / 1.01) / (2 * np.pi)
     assert result.frequencies[0] == pytest.approx(expected, rel=1e-6)
-    # the tolerance of a run is an error of its differences
+    # The tolerance of a run is an error of its differences
     options = {"t_end": 0.3, "dt": 1e-3, "start": {"pin": 0.5}, "tolerance": 1e-10}
     runs = mbd.run_sensitivities(lambda p: pendulum(p["k"]), {"k": 0.5}, **options)
     last = lambda run: run.joint("pin").rotation[-1]  # noqa: E731
 
     def slope_of_runs(step: float) -> float:
+        """Return a central difference of runs."""
         ends = [last(mbd.simulate(pendulum(0.5 + d), **options)) for d in (step, -step)]
         return (ends[0] - ends[1]) / (2 * step)
 
+    # Without the error of second order (Richardson)
     extrapolated = (4 * slope_of_runs(2e-3) - slope_of_runs(4e-3)) / 3
     assert runs.derivative(last)["k"] == pytest.approx(extrapolated, rel=2e-5)

@@ -17,7 +17,7 @@ Array = np.ndarray
 
 
 def mixed_law(motion: mbd.mechanism.PairMotion) -> tuple[Array, Array, Array]:
-    """A law without any symmetry, of all its arguments."""
+    """Return forces, moments and rates that depend on all arguments without any symmetry."""
     d, R, v, w, x = motion[1:]
     force = np.array([d @ d, d[0] * R[1, 2], v[1] * w[2]]) + 0.3 * v + x[0] * d
     moment = np.cross(d, v) + 2.0 * motion.rotation_vector + w * x[1] ** 2 + np.sin(motion.time)
@@ -62,8 +62,9 @@ def test_exact_derivatives_of_a_law_replace_differences() -> None:
     exact = mbd.PairLoad("exact", A, B, law)
     differenced = mbd.PairLoad("differenced", A, B, law.__call__)
     pair = random_pair(np.random.default_rng(1))
-    for one, two in zip(exact.derivatives(pair), differenced.derivatives(pair), strict=True):
-        assert np.allclose(one, two, atol=1e-7)
+    pairs = zip(exact.derivatives(pair), differenced.derivatives(pair), strict=True)
+    for by_law, by_differences in pairs:
+        assert np.allclose(by_law, by_differences, atol=1e-7)
     motion = exact.relative(pair)
     assert np.array_equal(exact.slopes(motion), law.derivatives(motion))
 
@@ -79,9 +80,10 @@ def test_forces_balance_and_rotate_with_the_mechanism(seed: int) -> None:
     Q, shift, spin, speed = exp_rotation(rng.normal(size=3)), *rng.normal(size=(3, 3))
 
     def carried(p: Array, R: Array, u: Array) -> tuple[Array, Array, Array]:
-        place = shift + Q @ p
-        velocity = Q @ u[:3] + speed + np.cross(spin, place)
-        return place, Q @ R, np.concatenate([velocity, Q @ u[3:] + spin])
+        """Return the motion of a frame after and during a rigid motion."""
+        position = shift + Q @ p
+        velocity = Q @ u[:3] + speed + np.cross(spin, position)
+        return position, Q @ R, np.concatenate([velocity, Q @ u[3:] + spin])
 
     other = FramePair(*carried(pair.p1, pair.Q1, pair.u1), *carried(pair.p2, pair.Q2, pair.u2))
     rotated = (w[:12].reshape(4, 3) @ Q.T).ravel()
@@ -108,11 +110,11 @@ def test_a_law_reproduces_a_spring_in_a_simulation() -> None:
     ):
         system = mbd.System([ground, bob], [], loads=[load], gravity=(0, -9.81, 0))
         runs.append(mbd.simulate(system, t_end=0.5, dt=1e-3, tolerance=1e-11))
-    one, two = runs
-    assert np.allclose(one.body("bob").position, two.body("bob").position, atol=1e-11)
-    assert np.allclose(one.element("spring").force, two.element("spring").force, atol=1e-7)
-    assert np.allclose(one.element("spring").energy, two.element("spring").energy, atol=1e-9)
-    assert np.allclose(one.energies().total, two.energies().total, atol=1e-9)
+    spring, pair = runs
+    assert np.allclose(spring.body("bob").position, pair.body("bob").position, atol=1e-11)
+    assert np.allclose(spring.element("spring").force, pair.element("spring").force, atol=1e-7)
+    assert np.allclose(spring.element("spring").energy, pair.element("spring").energy, atol=1e-9)
+    assert np.allclose(spring.energies().total, pair.energies().total, atol=1e-9)
 
 
 # ---- states -------------------------------------------------------------------------------------
@@ -120,13 +122,14 @@ STIFFNESS, DAMPING, MASS, GUIDE = 2e3, 30.0, 2.0, 500.0
 
 
 def maxwell(motion: mbd.mechanism.PairMotion) -> tuple[Array, Array, Array]:
-    """A spring in series with a damper, beside a spring along z."""
+    """Return the forces of a spring in series with a damper, and of a parallel spring along z."""
     stretch = motion.states
     force = -STIFFNESS * stretch - np.array([0, 0, GUIDE]) * motion.displacement
     return force, np.zeros(3), motion.velocity - STIFFNESS / DAMPING * stretch
 
 
 def sliding_mass(stretch: float = 0.0) -> mbd.System:
+    """Return a mass on a vertical guide with such a damper."""
     ground = mbd.Ground({"o": mbd.Frame()})
     bob = mbd.RigidBody("bob", MASS, [0.01] * 3, frames={"c": mbd.Frame()})
     guide = mbd.prismatic("guide", ground.frame("o"), bob.frame("c"))
@@ -135,11 +138,12 @@ def sliding_mass(stretch: float = 0.0) -> mbd.System:
     return mbd.System([ground, bob], [guide], loads=[load], gravity=(0, 0, -9.81))
 
 
+# Rates of the position z, its velocity and the stretch of the spring
 MAXWELL = np.array([[0, 1, 0], [-GUIDE / MASS, 0, -STIFFNESS / MASS], [0, 1, -STIFFNESS / DAMPING]])
 
 
 def test_maxwell_damper_against_an_integration_by_scipy() -> None:
-    """The error of position and state falls with the square of the step."""
+    """The error of position and state is of second order in the step."""
     exact = scipy.integrate.solve_ivp(
         lambda t, y: MAXWELL @ y + [0, -9.81, 0], (0, 0.4), [0, 0, 0.02], rtol=1e-11, atol=1e-13
     ).y[:, -1]
@@ -169,7 +173,7 @@ def test_equilibrium_and_poles_of_a_maxwell_damper() -> None:
 
 
 def controlled_arm(gain: float = 1500.0) -> mbd.System:
-    """A PI controller with damping holds an arm at 1 rad against gravity."""
+    """Return an arm that a PI controller with damping holds at 1 rad against gravity."""
 
     def control(t: float, angle: float, rate: float, integral: Array) -> tuple[float, Array]:
         error = 1.0 - angle
@@ -201,7 +205,7 @@ def test_a_pi_controller_has_no_error_in_equilibrium_and_the_poles_of_its_polyno
 
 
 def test_a_state_replaces_an_auxiliary_body() -> None:
-    """A body on a rail with a damper integrates the error too, with a lag of mass/damping."""
+    """A body on a rail with a damper integrates the error too, with the delay mass/damping."""
     gain = 1500.0
     ground = mbd.Ground({"base": mbd.Frame(), "rail": mbd.Frame()})
     arm = controlled_arm().body("arm")

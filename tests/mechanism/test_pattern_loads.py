@@ -37,13 +37,13 @@ from tests.models.rods import rod
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(-1, 1, (7, 3))
-"""Particles of a body of which each has a mass of 0.3 kg and a force of its own."""
+"""Positions of the particles of a body, each with a mass of 0.3 kg and a force of its own."""
 PSI = 0.1 * RNG.uniform(-1, 1, (4, 7, 3))
 FORCES = RNG.uniform(-1, 1, (7, 3))
 
 
 def loaded_body() -> ReducedBody:
-    """Particles with four modes, and the forces on them as a load pattern."""
+    """Return particles with four modes, and the forces on them as a load pattern."""
     shapes = np.concatenate([X[None], PSI])
     H = 0.3 * np.einsum("kia,lib->klab", shapes, shapes)
     pattern = LoadPattern(
@@ -122,7 +122,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_jacobian_of_a_load_that_depends_on_a_motion(source: str) -> None:
-    """All terms by differences, with joint coordinates and frames of both bodies."""
+    """The derivatives equal differences for joint coordinates and frames of both bodies."""
     system = windmill(*SOURCES[source])
     at, h = Assembler(system), 1e-6
     q0, v0 = RNG.uniform(-1, 1, len(at.q)), RNG.uniform(-1, 1, len(at.v))
@@ -188,16 +188,16 @@ VALUES = {"k": 300.0, "c": 2.0}
 
 
 def test_a_distributed_load_at_a_point_equals_a_force() -> None:
-    """A run, an equilibrium and its poles with the same force as pattern and as force."""
-    one, other = (driven_rod(VALUES, kind) for kind in ("pattern", "force"))
-    runs = [simulate(system, t_end=0.2, dt=1e-3, tolerance=1e-10) for system in (one, other)]
+    """A run, an equilibrium and its poles are equal with the load as a pattern and as a force."""
+    systems = [driven_rod(VALUES, kind) for kind in ("pattern", "force")]
+    runs = [simulate(system, t_end=0.2, dt=1e-3, tolerance=1e-10) for system in systems]
     for name in ("position", "eta", "eta_rate"):
         values, expected = (getattr(run.body("rod"), name) for run in runs)
         np.testing.assert_allclose(values, expected, atol=1e-8 * np.abs(expected).max())
     assert np.abs(runs[0].body("rod").eta[:, 1]).max() > 1e-5
     pattern, force = (run.element("push") for run in runs)
     np.testing.assert_allclose(pattern.power, force.power, atol=1e-6 * np.abs(force.power).max())
-    poles = [mbd.linearize(system, mbd.equilibrium(system)).poles for system in (one, other)]
+    poles = [mbd.linearize(system, mbd.equilibrium(system)).poles for system in systems]
     np.testing.assert_allclose(poles[0], poles[1], rtol=1e-7)
 
 
@@ -213,9 +213,9 @@ def test_sensitivities_of_a_load_that_depends_on_its_body() -> None:
         adjoint.append(mbd.design.run_gradient(build, VALUES, output, **options).gradient)
         linear.append(mbd.design.linear_sensitivities(build, VALUES).poles)
     for name, value in VALUES.items():
-        for one, other in (forward, adjoint, linear):
-            scale = np.abs(other[name]).max()
-            np.testing.assert_allclose(one[name], other[name], atol=1e-6 * scale)
+        for of_pattern, of_force in (forward, adjoint, linear):
+            scale = np.abs(of_force[name]).max()
+            np.testing.assert_allclose(of_pattern[name], of_force[name], atol=1e-6 * scale)
         ends = [
             simulate(driven_rod(VALUES | {name: value * (1 + h)}, "pattern"), **options)
             for h in (1e-4, -1e-4)
@@ -225,8 +225,8 @@ def test_sensitivities_of_a_load_that_depends_on_its_body() -> None:
         np.testing.assert_allclose(forward[0][name], change, atol=1e-4 * scale)
 
 
-def test_a_load_gives_its_impulse() -> None:
-    """From rest the momentum is p F t and the angular momentum p m₀ t, deformation or not."""
+def test_the_momentum_is_the_impulse_of_the_load() -> None:
+    """From rest, the momenta are p F t and p M t for the amplitude p, whatever the deformation."""
     t = 1e-4
     run = simulate(windmill(2.0), t_end=t, dt=1e-5, elastic_start="undeformed")
     momentum = run.momenta()[-1]
@@ -238,7 +238,8 @@ def test_a_load_gives_its_impulse() -> None:
 def test_a_quasi_static_start_has_inertia_relief() -> None:
     """K η = ∫Ψᵀ(f − ρ(a₀ + α×x)) with the rigid acceleration that the load causes.
 
-    Here on the undeformed body; the start has x + u, 1 % more or less.
+    This equation holds for the undeformed body. The start uses the deformed one, x + u: the results
+    differ by about 1 %.
     """
     body = loaded_body()
     history = simulate(windmill(2.0), t_end=1e-6, dt=1e-6).body("sail")

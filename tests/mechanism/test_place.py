@@ -28,7 +28,7 @@ def flexible() -> mbd.FlexibleBody:
 
 
 def pose(body: mbd.RigidBody | mbd.FlexibleBody, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Position and axes of a frame by the definition, from the attributes of the body."""
+    """Return position and axes of a frame, computed from the attributes of the body."""
     if isinstance(body, mbd.RigidBody):
         x, F = (np.asarray(part) for part in body.frames[name])
     else:
@@ -38,7 +38,9 @@ def pose(body: mbd.RigidBody | mbd.FlexibleBody, name: str) -> tuple[np.ndarray,
 
 
 @pytest.mark.parametrize("body", [rigid(), flexible()], ids=["rigid", "flexible"])
-def test_a_frame_is_where_it_was_placed(body: mbd.RigidBody | mbd.FlexibleBody) -> None:
+def test_frames_have_the_requested_positions_and_axes(
+    body: mbd.RigidBody | mbd.FlexibleBody,
+) -> None:
     at = np.array([0.3, -0.2, 0.9])
     moved = mbd.place(body, by="a", at=at)
     assert pose(moved, "a")[0] == pytest.approx(at)

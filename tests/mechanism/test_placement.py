@@ -23,6 +23,7 @@ from dolfinx_mbd.mechanism.mechanisms import inline_engine, rigid_rod, slider_cr
 
 
 def crank(angle: float, *drivers: Driver, away: float = 0.0) -> System:
+    """Return a crank, initially at an angle (rad) and at a distance (m) from its bearing."""
     ground = Ground({"o": Frame()})
     body = RigidBody.box(
         "crank",
@@ -37,7 +38,7 @@ def crank(angle: float, *drivers: Driver, away: float = 0.0) -> System:
     return System([ground, body], [joint], drivers=drivers)
 
 
-def test_a_driver_counts_from_where_the_joint_is_placed() -> None:
+def test_the_angle_of_a_driver_is_relative_to_the_initial_angle() -> None:
     system = crank(np.pi / 3, Driver("drive", "main", constant_speed(10.0)))
     assert "moved by assembly" not in str(system)
     with warnings.catch_warnings():
@@ -99,7 +100,7 @@ def test_ready_mechanisms_are_placed_where_they_start(angle: float) -> None:
     assert driven.angles[0] == pytest.approx(angle, abs=1e-12)
 
 
-def test_a_slide_counts_from_where_it_is_placed() -> None:
+def test_the_displacement_of_a_driver_is_relative_to_the_initial_one() -> None:
     ground = Ground({"o": Frame()})
     body = RigidBody("body", 1.0, [0.1] * 3, frames={"c": Frame()}, position=(0, 0, 0.3))
     joint = prismatic("axis", ground.frame("o"), body.frame("c"))

@@ -1,4 +1,4 @@
-"""Forces and joints at named points of flexible bodies: as at interfaces, but without moments."""
+"""Forces and joints act at named points of flexible bodies as at interfaces, without moments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ GROUND = Ground({"o": Frame(), "up": Frame((1.0, 0.7, 0.1)), "end": Frame((1.0, 
 
 
 def with_point() -> ReducedBody:
-    """The rod with a point that moves as its right interface."""
+    """Return the rod with a point that moves as its right interface."""
     body = rod()
     right = body.interface("right")
     return body.replace(points=(MaterialPoint("tip", right.point, right.motion[:3].T),))
@@ -108,7 +108,7 @@ def test_the_energy_is_the_work_at_the_points() -> None:
     ],
     ids=["torque", "bushing", "revolute", "fixed", "line of a point"],
 )
-def test_moments_at_a_point_are_refused(create: Any) -> None:
+def test_moments_at_a_point_are_errors(create: Any) -> None:
     arm = FlexibleBody("arm", with_point(), position=(0.5, 0, 0))
     options = create(arm.frame("tip"))
     with pytest.raises(InputError, match=r"'part'.*'tip' of body 'arm'") as error:

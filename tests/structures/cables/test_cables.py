@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from scipy.integrate import cumulative_trapezoid
 from scipy.optimize import brentq
 
-from dolfinx_mbd import InputError, ReductionOptions
+from dolfinx_mbd import ReductionOptions
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.analyses.equilibrium import equilibrium
 from dolfinx_mbd.analyses.linearization import linearize
 from dolfinx_mbd.dynamics import GeneralizedAlpha, System
 from dolfinx_mbd.dynamics.start.consistent_state import consistent_state
+from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.forms import Material
 from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.forms.cables import Cable

@@ -92,7 +92,7 @@ def test_derivatives_of_the_constraints() -> None:
     G, g = constraints.node_matrix(at), constraints.frame_matrix(at)
     assert np.allclose(np.einsum("nim,ni->m", G, du) + g @ ds, difference, atol=1e-8)
     assert np.allclose(constraints.forces(at, mu), G @ mu, atol=1e-14)
-    nodal, at_frames = constraints.second(at, mu)
+    nodal, at_frames = constraints.second_derivatives(at, mu)
     one, two = (constraints.forces(p, mu) for p in pair)
     assert np.allclose(nodal @ ds, (one - two) / (2 * h), atol=1e-8)
     one, two = (mu @ constraints.frame_matrix(moved(s, nodal=False)) for s in (1.0, -1.0))
