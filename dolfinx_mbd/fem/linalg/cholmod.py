@@ -35,7 +35,7 @@ from dolfinx_mbd.errors import SolverError
 SMALL = 3000  # number of rows below which CHOLMOD chooses the ordering
 
 _COMMON_SIZE = 1 << 16  # bytes; CHOLMOD 5.3 needs 2680
-_REAL, _SUPERNODAL, _GIVEN, _LOWER = 1, 2, 1, -1  # constants of CHOLMOD
+_REAL, _SIMPLICIAL, _SUPERNODAL, _GIVEN, _LOWER = 1, 0, 2, 1, -1  # constants of CHOLMOD
 _SOLVE_A, _SOLVE_L, _SOLVE_LT = 0, 4, 5
 _INT32 = 0  # indices of 32 bits
 _PRECISIONS = {np.dtype(np.float64): 0, np.dtype(np.float32): 4}
@@ -199,7 +199,6 @@ class CholmodFactor:
         Each node has `block` rows. The graph is that of the first row of each node. Any graph gives
         a valid ordering.
         """
-        size = half.shape[0] // block
         counts = np.diff(half.indptr)[::block]
         start = np.concatenate([[0], np.cumsum(counts)])
         entries = np.arange(start[-1]) + np.repeat(half.indptr[:-1:block] - start[:-1], counts)
@@ -209,10 +208,7 @@ class CholmodFactor:
         first[start[:-1]] = True
         pointers = np.concatenate([[0], np.cumsum(first)])[start].astype(np.int32)
         nodes = nodes[first].astype(np.int32)
-        graph = _sparse(pointers, nodes)
-        order = np.empty(size, dtype=np.int32)
-        if not self._lib.cholmod_metis(byref(graph), None, 0, 1, order.ctypes.data, self._common):
-            raise CholmodError("METIS has not enough memory")
+        order = _metis(self._lib, self._common, _sparse(pointers, nodes))
         rows = block * order[:, None] + np.arange(block, dtype=np.int32)
         return np.ascontiguousarray(rows.ravel(), dtype=np.int32)
 
@@ -284,6 +280,43 @@ class CholmodFactor:
     def destroy(self) -> None:
         """Free the factor."""
         self._free()
+
+
+def expected_entries(cells: NDArray[np.integer[Any]], block: int) -> int:
+    """Return the approximate number of entries of the factor of a stiffness, without a matrix.
+
+    METIS orders the nodes, and CHOLMOD counts the entries of a factor of their graph. A factor has
+    up to a fifth more, because CHOLMOD joins columns, or less, because nodes are held.
+
+    Args:
+        cells: Nodes of each cell, shape (cells, nodes of a cell).
+        block: Number of unknowns of a node.
+
+    Raises:
+        CholmodError: There is not enough memory.
+    """
+    lib = library()
+    assert lib is not None
+    starts = np.arange(0, cells.size + 1, cells.shape[1], dtype=np.int32)
+    ones = np.ones(cells.size, dtype=np.float32)
+    incidence = scipy.sparse.csr_matrix((ones, cells.ravel(), starts))
+    half = scipy.sparse.triu(incidence.T @ incidence, format="csr")
+    half.sort_indices()
+    common, factor = ctypes.create_string_buffer(_COMMON_SIZE), c_void_p()
+    lib.cholmod_start(common)
+    parameters = np.frombuffer(common, dtype=np.int32)
+    parameters[_KIND], parameters[_PRINT], parameters[_NUM_METHODS] = _SIMPLICIAL, 0, 1
+    graph = _sparse(half.indptr, half.indices)
+    try:
+        order = _metis(lib, common, graph)
+        factor.value = lib.cholmod_analyze_p(byref(graph), order.ctypes.data, None, 0, common)
+        if not factor.value:
+            raise CholmodError("CHOLMOD has not enough memory")
+        head = ctypes.cast(factor, POINTER(_Factor)).contents
+        counts = _shared(head.ColCount, c_int, head.n)
+        return block**2 * int(counts.sum(dtype=np.int64))
+    finally:
+        _free(lib, common, factor, ())
 
 
 class CholmodPreconditioner:
@@ -388,6 +421,14 @@ def _sparse(
     rows = len(indptr) - 1
     types = {"stype": _LOWER, "itype": _INT32, "xtype": kind, "dtype": precision}
     return _Sparse(rows, rows, len(indices), *pointers, **types, sorted=1, packed=1)
+
+
+def _metis(lib: Any, common: Any, graph: _Sparse) -> NDArray[np.int32]:
+    """Return the ordering of METIS for a graph."""
+    order = np.empty(graph.nrow, dtype=np.int32)
+    if not lib.cholmod_metis(byref(graph), None, 0, 1, order.ctypes.data, common):
+        raise CholmodError("METIS has not enough memory")
+    return order
 
 
 def _shared(address: int, kind: Any, count: int) -> NDArray[Any]:
