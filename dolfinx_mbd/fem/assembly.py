@@ -30,9 +30,8 @@ from dolfinx_mbd.fem.operators import inertia_matrix
 from dolfinx_mbd.forms import Plane, geometric_stiffness, strain
 from dolfinx_mbd.parallel import raise_together
 
-
 VECTOR_OPERATIONS = ("-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math")
-"""Options of C compilers that allow vector operations in sums: a stiffness takes 0.6 of the time."""
+"""Options of C compilers for vector operations in sums: a stiffness takes 0.6 of the time."""
 
 
 @dataclass(frozen=True, eq=False)

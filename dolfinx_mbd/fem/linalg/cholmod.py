@@ -100,8 +100,10 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "cholmod_factorize": (c_int, (POINTER(_Sparse), c_void_p, c_void_p)),
     "cholmod_solve2": (
         c_int,
-        (c_int, c_void_p, POINTER(_Dense), c_void_p, POINTER(POINTER(_Dense)))
-        + (c_void_p, POINTER(c_void_p), POINTER(c_void_p), c_void_p),
+        (
+            *(c_int, c_void_p, POINTER(_Dense), c_void_p, POINTER(POINTER(_Dense))),
+            *(c_void_p, POINTER(c_void_p), POINTER(c_void_p), c_void_p),
+        ),
     ),
     "cholmod_free_dense": (c_int, (POINTER(c_void_p), c_void_p)),
     "cholmod_free_factor": (c_int, (POINTER(c_void_p), c_void_p)),
@@ -264,14 +266,12 @@ class CholmodFactor:
         if self._scale is None:
             B, X = np.asfortranarray(B, dtype=float), out
         else:
-            right = np.empty(B.shape, dtype=np.float32, order="F")
-            B = np.multiply(B, self._scale[:, None], out=right, casting="same_kind")
-            X = np.empty_like(right)
-        result = pointer(_dense(X))
-        workspace = [byref(address) for address in self._workspace]
-        if not self._lib.cholmod_solve2(
-            kind, self._factor, byref(_dense(B)), None, byref(result), None, *workspace, self._common
-        ):
+            scaled = np.empty(B.shape, dtype=np.float32, order="F")
+            B = np.multiply(B, self._scale[:, None], out=scaled, casting="same_kind")
+            X = np.empty_like(scaled)
+        right, result = _dense(B), pointer(_dense(X))
+        arguments = byref(right), None, byref(result), None, *map(byref, self._workspace)
+        if not self._lib.cholmod_solve2(kind, self._factor, *arguments, self._common):
             raise CholmodError("CHOLMOD has not enough memory")
         if self._scale is not None:
             np.multiply(X, self._scale[:, None], out=out)
@@ -368,7 +368,8 @@ def _upper_half(A: PETSc.Mat) -> scipy.sparse.csr_matrix:
 
     Rows and columns of held nodes consist of zeros, which would fill the factor.
     """
-    indptr, indices, values = _upper_runs(*A.getValuesCSR(), A.getBlockSize())
+    indptr, indices, values = A.getValuesCSR()
+    indptr, indices, values = _upper_runs(indptr, indices, values, A.getBlockSize())
     rows = _row_numbers(indptr)
     nonzero = (values != 0.0) & (indices >= rows)
     del rows
@@ -388,8 +389,8 @@ def _upper_runs(
         return indptr, indices, values
     keep = indices[length - 1 :: length] >= _row_numbers(starts)
     starts = np.concatenate([[0], np.cumsum(keep, dtype=np.int32)])[starts]
-    indices, values = (entries.reshape(-1, length)[keep].ravel() for entries in (indices, values))
-    return (length * starts).astype(np.int32), indices, values
+    chosen = indices.reshape(-1, length)[keep].ravel()
+    return (length * starts).astype(np.int32), chosen, values.reshape(-1, length)[keep].ravel()
 
 
 def _row_numbers(indptr: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -41,8 +41,8 @@ def factorization_memory(
     504,117 dofs (measured: 4.05) and 7.7 GiB for 889,155 (measured: 7.67).
 
     The factor of a stout body is larger than that of a rod. If its number of `entries` is known
-    (`cholmod.expected_entries`), the memory on one rank is 0.25 + 4.6 n GiB and 1.12 times the bytes
-    of the factor; this is within 7 % of measurements of rods, a cube and a plate.
+    (`cholmod.expected_entries`), the memory on one rank is 0.25 + 4.6 n GiB and 1.12 times the
+    bytes of the factor; this is within 7 % of measurements of rods, a cube and a plate.
     """
     if entries is not None and num_ranks == 1:
         known = BASE_MEMORY + BODY_MEMORY * num_dofs / 1e6
