@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy
 import ufl
-from dolfinx import default_scalar_type, fem, la
+from dolfinx import default_scalar_type, fem, jit, la
 from dolfinx.fem import petsc as fem_petsc
 from numpy.typing import NDArray
 from petsc4py import PETSc
@@ -29,6 +29,9 @@ from dolfinx_mbd.fem.material_fields import BodyMaterials
 from dolfinx_mbd.fem.operators import inertia_matrix
 from dolfinx_mbd.forms import Plane, geometric_stiffness, strain
 from dolfinx_mbd.parallel import raise_together
+
+VECTOR_OPERATIONS = ("-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math")
+"""Options of C compilers for vector operations in sums: a stiffness takes 0.6 of the time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +192,7 @@ def elastic_problem(model: ElasticModel) -> ElasticProblem:
     else:
         u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
         energy = ufl.inner(materials.stress(u), strain(v))
-        K = assembled_matrix(factor * energy * ufl.dx)
+        K = assembled_matrix(_vectorized(factor * energy * ufl.dx))
         _check_diagonal(
             K,
             "the stiffness is not positive everywhere: the matrix has an entry <= 0 on its "
@@ -212,6 +215,12 @@ def elastic_problem(model: ElasticModel) -> ElasticProblem:
 def scalar_space(space: fem.FunctionSpace) -> fem.FunctionSpace:
     """Return the space of one component of a displacement (collective)."""
     return fem.functionspace(space.mesh, space.ufl_element().sub_elements[0])
+
+
+def _vectorized(form: ufl.Form) -> fem.Form:
+    """Compile a form with `VECTOR_OPERATIONS` in addition to the user's options (collective)."""
+    options = [*jit.get_options()["cffi_extra_compile_args"], *VECTOR_OPERATIONS]
+    return fem.form(form, jit_options={"cffi_extra_compile_args": options})
 
 
 def assembled_matrix(form: ufl.Form | fem.Form) -> PETSc.Mat:

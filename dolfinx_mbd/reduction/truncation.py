@@ -63,12 +63,15 @@ class Truncation(HtmlView):
             ),
         ]
 
-    def dynamic_stiffness(self, frequency: float, num_modes: int | None = None) -> Array:
-        """Return D at a frequency in Hz with `num_modes` modes, shape (m, m), N/m, N and N m."""
-        square = (2 * np.pi * frequency) ** 2
+    def dynamic_stiffness(self, frequency: ArrayLike, num_modes: int | None = None) -> Array:
+        """Return D at a frequency in Hz with `num_modes` modes, shape (m, m), N/m, N and N m.
+
+        For frequencies of shape (f,), the shape is (f, m, m).
+        """
+        square = ((2 * np.pi * np.asarray(frequency)) ** 2)[..., None, None]
         p = self.participations[:num_modes]
         modes = p.T @ (p / (self.squares[:num_modes, None] - square))
-        return self.stiffness - square * self.mass - square**2 * modes
+        return np.asarray(self.stiffness - square * self.mass - square**2 * modes)
 
     def error(self, frequencies: ArrayLike) -> Array:
         """Return a bound of the relative error of the dynamic stiffness at frequencies in Hz.
@@ -84,12 +87,12 @@ class Truncation(HtmlView):
         first, last = self.squares[[0, -1]]
         scale = 1 / np.sqrt(np.maximum(np.diag(self.stiffness), 0) + first * np.diag(self.mass))
         size = float(np.linalg.norm(scale[:, None] * self.residual * scale, 2))
-        for k, frequency in enumerate(f):
-            square = (2 * np.pi * frequency) ** 2
-            if square < last:
-                D = scale[:, None] * self.dynamic_stiffness(frequency) * scale
-                bound = square**2 * size / (1 - square / last)
-                result[k] = bound / np.linalg.norm(D, 2)
+        squares = (2 * np.pi * f) ** 2
+        below = squares < last
+        squares = squares[below]
+        D = scale[:, None] * self.dynamic_stiffness(f[below]) * scale
+        norms = np.abs(np.linalg.eigvalsh(D)).max(axis=1)  # D is symmetric
+        result[below] = squares**2 * size / (1 - squares / last) / norms
         return result
 
     def accurate_to(self, tolerance: float) -> float:

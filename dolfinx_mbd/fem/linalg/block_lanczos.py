@@ -36,8 +36,9 @@ GUARD_TOLERANCE = 1e-2  # largest relative residual of the first pair beyond the
 MAX_SOLVES = 400  # largest number of blocks
 
 # Orthogonalization of a block: largest condition number for which one pass suffices; smallest
-# reciprocal condition number of a block with full rank; largest number of passes
-SAFE_CONDITION, RANK_TOLERANCE, MAX_PASSES = 1e3, 1e-7, 4
+# reciprocal condition number of a block with full rank; largest number of passes; relative size of
+# a part whose square is round-off
+SAFE_CONDITION, RANK_TOLERANCE, MAX_PASSES, SMALL_PART = 1e3, 1e-7, 4, 1e-10
 
 _log = logging.getLogger("dolfinx_mbd")
 
@@ -112,41 +113,55 @@ class _Space:
         self, comm: MPI.Comm, mass: Callable[[Array], Array], start: Array, max_size: int
     ) -> None:
         self.comm, self.mass = comm, mass
-        self.image: Array  # M times the last block of V, to which K⁻¹M has not been applied
-        self._near_image: Array  # M times the last block, or the last two
         self._width = width = start.shape[1]
         self._V = np.empty((len(start), max_size + 2 * width), order="F")
+        self._images = np.zeros((len(start), 2 * width), order="F")  # M times the last two blocks
+        self._num_near = 0  # number of their vectors that take part in the recurrence
         self._T = np.zeros((max_size + width, max_size + width))  # VᵀM K⁻¹M V
         self._max_size = max_size
         self._size = 0  # number of vectors to which K⁻¹M was applied
         self._R: Array = np.zeros((width, width))  # factor R of the last `_orthonormalize`
-        _, _, self.image = self._orthonormalize(start.copy(order="F"), mass(start), end=0)
-        self._near_image = self.image
+        self._error: Array = np.zeros((0, width))  # E of the last `_orthonormalize`
+        self._orthonormalize(start.copy(order="F"), end=0)
+
+    @property
+    def image(self) -> Array:
+        """M times the last block of V (up to E), to which K⁻¹M has not been applied."""
+        return self._images[:, self._width :]
 
     def extend(self, W: Array) -> None:
-        """Append W, which is K⁻¹M times the last block."""
+        """Append W, which is K⁻¹ times `image`."""
         begin, end = self._size, self._size + self._width
-        image: Array = self.mass(W)
-        near = slice(end - self._near_image.shape[1], end)
-        h = gram(self.comm, self._V[:, near], image)  # three-term recurrence, before the full pass
+        near = slice(end - self._num_near, end)
+        images = self._images[:, 2 * self._width - self._num_near :]
+        h = gram(self.comm, images, W)  # three-term recurrence, before the full pass
         _subtract(W, self._V[:, near], h)
-        _subtract(image, self._near_image, h)
-        H, self._R, image = self._orthonormalize(W, image, end)
+        correction = self._T[:end, :begin] @ self._error
+        H, R = self._orthonormalize(W, end)
         H[near] += h
+        H -= correction
         self._T[:end, begin:end] = H
         self._T[begin:end, :begin] = H[:begin].T
-        self._near_image = np.asfortranarray(np.hstack([self.image, image]))
-        self.image, self._size = image, end
+        self._T[end : end + self._width, begin:end] = self._R = R
+        self._size = end
 
-    def _orthonormalize(self, W: Array, image: Array, end: int) -> tuple[Array, Array, Array]:
-        """Decompose W = V H + Q R with the first `end` vectors V; append Q and return H, R, M Q."""
+    def _orthonormalize(self, W: Array, end: int) -> tuple[Array, Array]:
+        """Decompose W = V H + Q R with the first `end` vectors V; append Q; return H and R.
+
+        The image of W is computed before the part of V is subtracted. If this part is small, it
+        remains the image, that of Q + V E with a small matrix E. The next block is then
+        K⁻¹M (Q + V E), and `extend` subtracts the part of E from its coefficients.
+        """
         V, new = self._V[:, :end], slice(end, end + W.shape[1])
         H, R = np.zeros((end, W.shape[1])), np.eye(W.shape[1])
         for _ in range(MAX_PASSES):
+            image: Array = self.mass(W)
             h = gram(self.comm, V, image)
             _subtract(W, V, h)
-            image = self.mass(W)
-            G = gram(self.comm, W, image)
+            G, error = gram(self.comm, W, image), h
+            if np.linalg.norm(h) > SMALL_PART * np.sqrt(np.maximum(np.diag(G).min(), 0.0)):
+                image, error = self.mass(W), np.zeros_like(h)
+                G = gram(self.comm, W, image)
             low, high, r = self.comm.bcast(_cholesky(G) if self.comm.rank == 0 else None, root=0)
             if r is None:
                 raise Breakdown("the vectors of a block have become linearly dependent")
@@ -155,8 +170,16 @@ class _Space:
             R = r @ R
             if high + np.linalg.norm(h) < SAFE_CONDITION * low:
                 self._V[:, new] = W
-                return H, R, image
+                self._append_image(image)
+                self._error = scipy.linalg.solve_triangular(r, error.T, trans="T").T
+                return H, R
         raise Breakdown("a block cannot be made orthogonal")
+
+    def _append_image(self, image: Array) -> None:
+        """Keep the images of the last two blocks."""
+        self._images[:, : self._width] = self.image
+        self._images[:, self._width :] = image
+        self._num_near = min(self._num_near + self._width, 2 * self._width)
 
     def ritz(self) -> tuple[Array, Array, Array]:
         """Return the eigenvalues of T, its eigenvectors, and the norms of the residuals.
@@ -187,7 +210,9 @@ class _Space:
         self._T[:] = 0.0
         # `extend` adds the coupling of the Ritz vectors to the last block
         self._T[:count, :count] = np.diag(theta[:count])
-        self._near_image, self._size = self.image, count
+        self._images[:, width:] = self.mass(self._V[:, count : count + width])
+        self._num_near, self._size = width, count
+        self._error = np.zeros((count, width))
 
 
 def _cholesky(G: Array) -> tuple[float, float, Array | None]:

@@ -18,14 +18,14 @@ from dolfinx_mbd.parallel import summed
 
 def multiply(A: PETSc.Mat, X: Array) -> Array:
     """Return A X."""
+    Y = np.empty((A.getLocalSize()[0], X.shape[1]), order="F")
     if X.shape[1] == 0:
-        return np.zeros((A.getLocalSize()[0], 0), order="F")
-    D = _dense_matrix(A.comm, np.asfortranarray(X))
-    Y = A.matMult(D)
-    values = Y.getDenseArray().copy(order="F")
-    Y.destroy()
-    D.destroy()
-    return values
+        return Y
+    DX, DY = _dense_matrix(A.comm, np.asfortranarray(X)), _dense_matrix(A.comm, Y)
+    A.matMult(DX, DY)
+    DY.destroy()
+    DX.destroy()
+    return Y
 
 
 def solve(ksp: PETSc.KSP, B: Array) -> Array:

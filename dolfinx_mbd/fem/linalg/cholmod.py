@@ -19,7 +19,8 @@ import ctypes
 import logging
 import sys
 import weakref
-from ctypes import POINTER, byref, c_double, c_int, c_size_t, c_void_p
+from collections.abc import Sequence
+from ctypes import POINTER, byref, c_double, c_int, c_size_t, c_void_p, pointer
 from functools import cache
 from typing import Any
 
@@ -34,7 +35,7 @@ from dolfinx_mbd.errors import SolverError
 SMALL = 3000  # number of rows below which CHOLMOD chooses the ordering
 
 _COMMON_SIZE = 1 << 16  # bytes; CHOLMOD 5.3 needs 2680
-_REAL, _SUPERNODAL, _GIVEN, _LOWER = 1, 2, 1, -1  # constants of CHOLMOD
+_REAL, _SIMPLICIAL, _SUPERNODAL, _GIVEN, _LOWER = 1, 0, 2, 1, -1  # constants of CHOLMOD
 _SOLVE_A, _SOLVE_L, _SOLVE_LT = 0, 4, 5
 _INT32 = 0  # indices of 32 bits
 _PRECISIONS = {np.dtype(np.float64): 0, np.dtype(np.float32): 4}
@@ -97,8 +98,14 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "cholmod_metis": (c_int, (POINTER(_Sparse), c_void_p, c_size_t, c_int, c_void_p, c_void_p)),
     "cholmod_analyze_p": (c_void_p, (POINTER(_Sparse), c_void_p, c_void_p, c_size_t, c_void_p)),
     "cholmod_factorize": (c_int, (POINTER(_Sparse), c_void_p, c_void_p)),
-    "cholmod_solve": (POINTER(_Dense), (c_int, c_void_p, POINTER(_Dense), c_void_p)),
-    "cholmod_free_dense": (c_int, (POINTER(POINTER(_Dense)), c_void_p)),
+    "cholmod_solve2": (
+        c_int,
+        (
+            *(c_int, c_void_p, POINTER(_Dense), c_void_p, POINTER(POINTER(_Dense))),
+            *(c_void_p, POINTER(c_void_p), POINTER(c_void_p), c_void_p),
+        ),
+    ),
+    "cholmod_free_dense": (c_int, (POINTER(c_void_p), c_void_p)),
     "cholmod_free_factor": (c_int, (POINTER(c_void_p), c_void_p)),
 }
 
@@ -151,7 +158,8 @@ class CholmodFactor:
         parameters = np.frombuffer(common, dtype=np.int32)
         parameters[_KIND], parameters[_PRINT] = _SUPERNODAL, 0
         self._factor = c_void_p()
-        self._free = weakref.finalize(self, _free, lib, common, self._factor)
+        self._workspace = c_void_p(), c_void_p()  # of solutions
+        self._free = weakref.finalize(self, _free, lib, common, self._factor, self._workspace)
         self._scale: Array | None = None
         try:
             half = _upper_half(A)
@@ -193,7 +201,6 @@ class CholmodFactor:
         Each node has `block` rows. The graph is that of the first row of each node. Any graph gives
         a valid ordering.
         """
-        size = half.shape[0] // block
         counts = np.diff(half.indptr)[::block]
         start = np.concatenate([[0], np.cumsum(counts)])
         entries = np.arange(start[-1]) + np.repeat(half.indptr[:-1:block] - start[:-1], counts)
@@ -203,16 +210,13 @@ class CholmodFactor:
         first[start[:-1]] = True
         pointers = np.concatenate([[0], np.cumsum(first)])[start].astype(np.int32)
         nodes = nodes[first].astype(np.int32)
-        graph = _sparse(pointers, nodes)
-        order = np.empty(size, dtype=np.int32)
-        if not self._lib.cholmod_metis(byref(graph), None, 0, 1, order.ctypes.data, self._common):
-            raise CholmodError("METIS has not enough memory")
+        order = _metis(self._lib, self._common, _sparse(pointers, nodes))
         rows = block * order[:, None] + np.arange(block, dtype=np.int32)
         return np.ascontiguousarray(rows.ravel(), dtype=np.int32)
 
-    def solve(self, B: Array) -> Array:
-        """Return A⁻¹B for a block of vectors, shape (rows, k)."""
-        return self._solved(_SOLVE_A, B)
+    def solve(self, B: Array, out: Array | None = None) -> Array:
+        """Return A⁻¹B for a block of vectors, shape (rows, k), in `out` if it is given."""
+        return self._solved(_SOLVE_A, B, out)
 
     def forward(self, B: Array) -> Array:
         """Return L⁻¹B for a block of vectors in the order of `permutation`, shape (rows, k)."""
@@ -252,30 +256,67 @@ class CholmodFactor:
             corner[np.ix_(members[members >= 0], columns[columns >= 0])] = panel[chosen]
         return np.asarray(np.tril(corner))
 
-    def _solved(self, kind: int, B: Array) -> Array:
-        """Return the solution of one of the systems of CHOLMOD."""
+    def _solved(self, kind: int, B: Array, out: Array | None = None) -> Array:
+        """Return the solution of one of the systems of CHOLMOD.
+
+        CHOLMOD writes to the memory of the result, which has the size that it expects.
+        """
+        if out is None or not out.flags.f_contiguous:
+            out = np.empty(B.shape, order="F")
         if self._scale is None:
-            B = np.asfortranarray(B, dtype=float)
+            B, X = np.asfortranarray(B, dtype=float), out
         else:
-            B = np.asfortranarray(B * self._scale[:, None], dtype=np.float32)
-        precision = _PRECISIONS[B.dtype]
-        right = _Dense(*B.shape, B.size, len(B), B.ctypes.data, None, _REAL, precision)
-        result = self._lib.cholmod_solve(kind, self._factor, byref(right), self._common)
-        if not result:
+            scaled = np.empty(B.shape, dtype=np.float32, order="F")
+            B = np.multiply(B, self._scale[:, None], out=scaled, casting="same_kind")
+            X = np.empty_like(scaled)
+        right, result = _dense(B), pointer(_dense(X))
+        arguments = byref(right), None, byref(result), None, *map(byref, self._workspace)
+        if not self._lib.cholmod_solve2(kind, self._factor, *arguments, self._common):
             raise CholmodError("CHOLMOD has not enough memory")
-        number = ctypes.c_float if precision else ctypes.c_double
-        address = ctypes.cast(result.contents.x, POINTER(number))
-        shared = np.ctypeslib.as_array(address, shape=B.shape[::-1]).T
-        if self._scale is None:
-            solution = shared.copy(order="F")
-        else:
-            solution = np.multiply(shared, self._scale[:, None], order="F")
-        self._lib.cholmod_free_dense(byref(result), self._common)
-        return np.asarray(solution)
+        if self._scale is not None:
+            np.multiply(X, self._scale[:, None], out=out)
+        return out
 
     def destroy(self) -> None:
         """Free the factor."""
         self._free()
+
+
+def expected_entries(cells: NDArray[np.integer[Any]], block: int) -> int:
+    """Return the approximate number of entries of the factor of a stiffness, without a matrix.
+
+    METIS orders the nodes, and CHOLMOD counts the entries of a factor of their graph. A factor has
+    up to a fifth more, because CHOLMOD joins columns, or less, because nodes are held.
+
+    Args:
+        cells: Nodes of each cell, shape (cells, nodes of a cell).
+        block: Number of unknowns of a node.
+
+    Raises:
+        CholmodError: There is not enough memory.
+    """
+    lib = library()
+    assert lib is not None
+    starts = np.arange(0, cells.size + 1, cells.shape[1], dtype=np.int32)
+    ones = np.ones(cells.size, dtype=np.float32)
+    incidence = scipy.sparse.csr_matrix((ones, cells.ravel(), starts))
+    half = scipy.sparse.triu(incidence.T @ incidence, format="csr")
+    half.sort_indices()
+    common, factor = ctypes.create_string_buffer(_COMMON_SIZE), c_void_p()
+    lib.cholmod_start(common)
+    parameters = np.frombuffer(common, dtype=np.int32)
+    parameters[_KIND], parameters[_PRINT], parameters[_NUM_METHODS] = _SIMPLICIAL, 0, 1
+    graph = _sparse(half.indptr, half.indices)
+    try:
+        order = _metis(lib, common, graph)
+        factor.value = lib.cholmod_analyze_p(byref(graph), order.ctypes.data, None, 0, common)
+        if not factor.value:
+            raise CholmodError("CHOLMOD has not enough memory")
+        head = ctypes.cast(factor, POINTER(_Factor)).contents
+        counts = _shared(head.ColCount, c_int, head.n)
+        return block**2 * int(counts.sum(dtype=np.int64))
+    finally:
+        _free(lib, common, factor, ())
 
 
 class CholmodPreconditioner:
@@ -312,7 +353,10 @@ class CholmodPreconditioner:
 
     def matApply(self, pc: PETSc.PC, X: PETSc.Mat, Y: PETSc.Mat) -> None:
         """Solve for a block of vectors."""
-        Y.getDenseArray()[:] = self.factor.solve(X.getDenseArray(readonly=True))
+        columns = Y.getDenseArray()
+        solution = self.factor.solve(X.getDenseArray(readonly=True), columns)
+        if solution is not columns:
+            columns[:] = solution
 
     def destroy(self, pc: PETSc.PC) -> None:
         """Free the factor."""
@@ -325,11 +369,33 @@ def _upper_half(A: PETSc.Mat) -> scipy.sparse.csr_matrix:
     Rows and columns of held nodes consist of zeros, which would fill the factor.
     """
     indptr, indices, values = A.getValuesCSR()
-    rows = np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))
+    indptr, indices, values = _upper_runs(indptr, indices, values, A.getBlockSize())
+    rows = _row_numbers(indptr)
     nonzero = (values != 0.0) & (indices >= rows)
     del rows
     starts = np.concatenate([[0], np.cumsum(nonzero, dtype=np.int32)])[indptr].astype(np.int32)
     return scipy.sparse.csr_matrix((values[nonzero], indices[nonzero], starts), shape=A.getSize())
+
+
+def _upper_runs(
+    indptr: NDArray[np.int32], indices: NDArray[np.int32], values: Array, length: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], Array]:
+    """Return the runs of successive entries of each row that reach the upper half of a matrix.
+
+    The columns increase in each row. All entries are returned if not all rows consist of runs.
+    """
+    starts = indptr // length
+    if length == 1 or (starts * length != indptr).any():
+        return indptr, indices, values
+    keep = indices[length - 1 :: length] >= _row_numbers(starts)
+    starts = np.concatenate([[0], np.cumsum(keep, dtype=np.int32)])[starts]
+    chosen = indices.reshape(-1, length)[keep].ravel()
+    return (length * starts).astype(np.int32), chosen, values.reshape(-1, length)[keep].ravel()
+
+
+def _row_numbers(indptr: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the row of each entry of a matrix in compressed rows."""
+    return np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))
 
 
 def _scale_to_unit_diagonal(half: scipy.sparse.csr_matrix) -> Array:
@@ -358,13 +424,31 @@ def _sparse(
     return _Sparse(rows, rows, len(indices), *pointers, **types, sorted=1, packed=1)
 
 
+def _metis(lib: Any, common: Any, graph: _Sparse) -> NDArray[np.int32]:
+    """Return the ordering of METIS for a graph."""
+    order = np.empty(graph.nrow, dtype=np.int32)
+    if not lib.cholmod_metis(byref(graph), None, 0, 1, order.ctypes.data, common):
+        raise CholmodError("METIS has not enough memory")
+    return order
+
+
 def _shared(address: int, kind: Any, count: int) -> NDArray[Any]:
     """Return an array that shares the memory of CHOLMOD."""
     return np.ctypeslib.as_array(ctypes.cast(address, POINTER(kind)), shape=(count,))
 
 
-def _free(lib: Any, common: Any, factor: c_void_p) -> None:
+def _dense(values: Array) -> _Dense:
+    """Return a block of vectors for CHOLMOD; it shares the array, which is in Fortran order."""
+    rows, columns = values.shape
+    precision = _PRECISIONS[values.dtype]
+    return _Dense(rows, columns, values.size, rows, values.ctypes.data, None, _REAL, precision)
+
+
+def _free(lib: Any, common: Any, factor: c_void_p, workspace: Sequence[c_void_p]) -> None:
     """Free a factor and the memory of CHOLMOD."""
+    for block in workspace:
+        if block.value:
+            lib.cholmod_free_dense(byref(block), common)
     if factor.value:
         lib.cholmod_free_factor(byref(factor), common)
     lib.cholmod_finish(common)

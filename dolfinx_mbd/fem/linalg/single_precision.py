@@ -57,9 +57,9 @@ class SingleFactor:
         """Return A⁻¹B approximately."""
         return self.factor.solve(B)
 
-    def solve(self, B: Array) -> Array:
-        """Return A⁻¹B for a block of vectors, shape (rows, k)."""
-        X = np.empty(B.shape, order="F")
+    def solve(self, B: Array, out: Array | None = None) -> Array:
+        """Return A⁻¹B for a block of vectors, shape (rows, k), in `out` if it is given."""
+        X = np.empty(B.shape, order="F") if out is None else out
         for begin in range(0, B.shape[1], MAX_COLUMNS):
             columns = slice(begin, begin + MAX_COLUMNS)
             part = self._refined(B[:, columns]) if self.is_single else None

@@ -173,12 +173,15 @@ class SubstructuredFactor:
         self._owned_shared = np.flatnonzero(is_owned), shared[is_owned] - begin
         self._num_rows = len(members)
 
-    def solve(self, B: Array) -> Array:
-        """Return A⁻¹B for owned rows of a block of vectors, shape (rows, k) (collective)."""
+    def solve(self, B: Array, out: Array | None = None) -> Array:
+        """Return A⁻¹B for owned rows of a block of vectors, shape (rows, k) (collective).
+
+        The result is `out` if it is given.
+        """
         loads = np.zeros((len(self._corner[0]), B.shape[1]))
         among, rows = self._owned_shared
         loads[among] = B[rows]
-        X = np.empty(B.shape, order="F")
+        X = np.empty(B.shape, order="F") if out is None else out
         part = self._part
         if part is not None:
             right = np.zeros((self._num_rows, B.shape[1]), order="F")

@@ -261,6 +261,7 @@ def _point(name: str, text: str) -> list[float]:
 
 def _dry_run(model: ElasticModel, groups: FacetGroups, options: argparse.Namespace) -> str:
     """Return a text with size and cost of a reduction; warn if the units seem to be wrong."""
+    from dolfinx_mbd.fem.linalg.cholmod import expected_entries, library
     from dolfinx_mbd.fem.linalg.memory import factorization_memory
     from dolfinx_mbd.fem.linalg.single_precision import is_large
     from dolfinx_mbd.fem.surface_integrals import body_size, volume_integral
@@ -280,7 +281,9 @@ def _dry_run(model: ElasticModel, groups: FacetGroups, options: argparse.Namespa
         lines.append(f"interface       {name}, {count} facets")
     ranks = mesh.comm.size
     single = options.solver != "double" and is_large(dofs, ranks)
-    memory = factorization_memory(dofs, single=single, num_ranks=ranks)
+    known = ranks == 1 and library() is not None
+    entries = expected_entries(V.dofmap.list, dim) if known else None
+    memory = factorization_memory(dofs, single=single, num_ranks=ranks, entries=entries)
     seconds = expected_time(dofs, options.modes, stiffening=not options.no_stiffening)
     lines += [
         f"displacements   {dofs} degrees of freedom (degree {degree})",

@@ -77,6 +77,19 @@ def test_nodes_are_ordered_as_a_whole() -> None:
     assert np.array_equal(order.reshape(-1, 3) - order[::3, None], [[0, 1, 2]] * (len(order) // 3))
 
 
+@pytest.mark.parametrize("cells", [(60, 3, 3), (9, 9, 9)])
+def test_entries_of_a_factor_are_counted_without_a_matrix(cells: tuple[int, int, int]) -> None:
+    """Within 25 %, of a bar and of a cube."""
+    mesh = box(MPI.COMM_SELF, (0.02 * cells[0] / cells[1], 0.02, 0.02), cells)
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
+    (end,) = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(("left",), "rigid"))
+    constrain(problem.stiffness, end.dofs, 1.0)
+    factor = CholmodFactor(problem.stiffness)
+    expected = cholmod.expected_entries(problem.space.dofmap.list, 3)
+    assert expected == pytest.approx(factor._head().xsize, rel=0.25)
+    factor.destroy()
+
+
 def test_upper_half_contains_no_zeros() -> None:
     """Held rows and columns are stored as zeros; they have one entry each in the upper half."""
     A = held_bar()

@@ -13,6 +13,9 @@ REPORT = Path(__file__).parents[3] / "benchmarks" / "README.md"
 SMALL = re.compile(r"^\| ([\d,]+) \| package \|(?:[^|]*\|){4} ([\d.]+) \|", re.MULTILINE)
 LARGE = re.compile(r"^\| ([\d,]+) \| 1 [^|]*\|[^|]*\| ([\d.]+) \|", re.MULTILINE)
 SHARED = re.compile(r"^\| ([\d,]+) \| 2 \| [\d.]+ \| ([\d.]+) \|", re.MULTILINE)
+KNOWN = re.compile(
+    r"^\| [a-z][\w ,.]* \| ([\d,]+) \| (\w+) \| (\d+) M \| ([\d.]+) \|", re.MULTILINE
+)
 SINGLE = re.compile(r"^\| ([\d,]+) \| single \| ([\d.]+) \|", re.MULTILINE)
 
 
@@ -51,3 +54,13 @@ def test_model_of_single_precision() -> None:
     for size, peak in rows:
         model = factorization_memory(int(size.replace(",", "")), single=True)
         assert model / GIB == pytest.approx(float(peak), rel=0.03)
+
+
+def test_model_with_the_entries_of_the_factor() -> None:
+    """The prediction is within 15 % for rods, a cube and a plate."""
+    rows = KNOWN.findall(REPORT.read_text(encoding="utf-8"))
+    assert len(rows) >= 5
+    for size, precision, millions, peak in rows:
+        number, entries, single = int(size.replace(",", "")), int(millions), precision == "single"
+        model = factorization_memory(number, single=single, entries=entries * 10**6)
+        assert model / GIB == pytest.approx(float(peak), rel=0.15)
