@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import importlib.metadata
 import importlib.util
 import os
 import shutil
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -48,9 +50,9 @@ def cache_of_forms() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"), "fenics")
 
 
-def remove_unfinished_forms(cache: Path) -> None:
+def remove_unfinished_forms(folder: Path) -> None:
     """Remove forms whose compilation was interrupted; processes wait for them in vain."""
-    for path in cache.glob("libffcx_*.c"):
+    for path in folder.glob("libffcx_*.c"):
         with suppress(FileNotFoundError):
             old = time.time() - path.stat().st_mtime > LONGEST_COMPILATION
             if old and not path.with_name(f"{path.name}.cached").exists():
@@ -96,8 +98,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def _look_up_once() -> Iterator[None]:
     """Keep what FFCx and UFL would find or build again for each form, which never changes.
 
-    FFCx lists its whole cache to load a form, and UFL creates a cell and all its parts each time
-    that somebody asks an element for its cell. Processes that tests start do without this.
+    FFCx lists its whole cache to load a form, setuptools reads the entry points of all installed
+    packages six times to compile one, and UFL creates a cell and all its parts each time that
+    somebody asks an element for its cell. Processes that tests start do without this.
     """
     import basix.ufl
     from ffcx.codegeneration import jit
@@ -123,6 +126,7 @@ def _look_up_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jit, "get_cached_module", loaded_once)
+        patch.setattr(importlib.metadata, "entry_points", cache(importlib.metadata.entry_points))
         patch.setattr(basix.ufl._ElementBase, "cell", property(made_once))
         yield
 
