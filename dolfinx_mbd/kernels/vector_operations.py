@@ -1,6 +1,6 @@
-"""Operations on four neighbouring entries of an array at once, for kernels.
+"""Products of matrices and vectors, and operations on four entries of an array at once, for kernels.
 
-LLVM vectorizes loops only if they are longer than those over the rows of a band. These operations
+The products are loops, because numba compiles `@` slowly. LLVM vectorizes loops only if they are longer than those over the rows of a band. These operations
 are vector instructions in loops of any length. Groups of entries are given by the index of their
 first entry in a flat array.
 """
@@ -8,6 +8,8 @@ first entry in a flat array.
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from dolfinx_mbd.kernels import array_versions
 from dolfinx_mbd.kernels.compilation import COMPILED, inner_kernel, without_numba
@@ -22,6 +24,39 @@ else:
     def intrinsic(function: Any) -> Any:
         """Return the function, which is not called without numba."""
         return function
+
+
+@without_numba(array_versions.product)
+@inner_kernel
+def product(A: Array, x: Array, first: int) -> Array:
+    """Return the product of a matrix and the entries of x from an index on."""
+    rows, columns = A.shape
+    out, last = np.empty(rows), rows - 1
+    for i in range(0, rows, 4):  # four independent sums; the last row is repeated
+        j = i + 1 if i + 1 < last else last
+        k = i + 2 if i + 2 < last else last
+        m = i + 3 if i + 3 < last else last
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        for n in range(columns):
+            value = x[first + n]
+            a += A[i, n] * value
+            b += A[j, n] * value
+            c += A[k, n] * value
+            d += A[m, n] * value
+        out[i], out[j], out[k], out[m] = a, b, c, d
+    return out
+
+
+@without_numba(array_versions.weighted_sum)
+@inner_kernel
+def weighted_sum(weights: Array, A: Array) -> Array:
+    """Return the sum of the rows of a matrix, times the weights."""
+    out = np.zeros(A.shape[1])
+    for i in range(A.shape[0]):
+        weight, row = weights[i], A[i]
+        for k in range(A.shape[1]):
+            out[k] += weight * row[k]
+    return out
 
 
 LANES = 4  #: Number of entries of a group
