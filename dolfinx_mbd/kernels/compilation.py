@@ -36,9 +36,11 @@ def kernel(function: Function) -> Function:
     if numba is None:
         return function
     try:
-        compiled = numba.njit(function, cache=True, no_cfunc_wrapper=True)
+        compiled = numba.njit(
+            function, cache=True, no_cfunc_wrapper=True, pipeline_class=_KernelCompiler
+        )
     except RuntimeError:  # neither the source folder nor the user's cache is writable
-        return numba.njit(function, no_cfunc_wrapper=True)
+        return numba.njit(function, no_cfunc_wrapper=True, pipeline_class=_KernelCompiler)
     _store_digest(compiled)
     return compiled
 
@@ -68,11 +70,14 @@ def without_numba(arrays: Function) -> Callable[[Function], Function]:
 
 if COMPILED:
 
-    class _InnerLibrary(JITCodeLibrary):
-        """LLVM code for other libraries only, without optimization and machine code."""
+    class _KernelLibrary(JITCodeLibrary):
+        """LLVM code that is optimized only after it is linked with that of inner functions."""
 
         def _optimize_functions(self, ll_module: Any) -> None:
             ll_module.data_layout = self._codegen._data_layout
+
+    class _InnerLibrary(_KernelLibrary):
+        """LLVM code for other libraries only, without optimization and machine code."""
 
         def _optimize_final_module(self) -> None:
             pass
@@ -80,6 +85,14 @@ if COMPILED:
         def _finalize_final_module(self) -> None:
             self._finalize_dynamic_globals()
             self._finalized = True
+
+    class _KernelCompiler(Compiler):
+        """Compiles functions that Python calls."""
+
+        def __init__(self, typing: Any, target: Any, library: Any, *options: Any) -> None:
+            super().__init__(typing, target, library, *options)
+            self.state.library = _KernelLibrary(target.codegen(), "kernel")
+            self.state.library.enable_object_caching()
 
     class _InnerCompiler(Compiler):
         """Compiles functions that only kernels call."""
