@@ -45,8 +45,8 @@ def kernel(function: Function) -> Function:
     return compiled
 
 
-def inner_kernel(function: Function) -> Function:
-    """Compile an array function that only kernels call.
+def inner_kernel(function: Function, **options: Any) -> Function:
+    """Compile an array function that only kernels call, with options of numba.
 
     The function becomes part of the kernels that call it, and is optimized there. It is neither
     cached separately nor callable from Python, because either would take longer than its
@@ -54,13 +54,17 @@ def inner_kernel(function: Function) -> Function:
     """
     if numba is None:
         return function
-    compiled = numba.njit(
-        function, no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=_InnerCompiler
-    )
+    options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    compiled = numba.njit(function, pipeline_class=_InnerCompiler, **options)
     template, unliteral = compiled.get_call_template, numba.types.unliteral
     # compile one version for all integers, not one for each constant argument
     compiled.get_call_template = lambda args, kws: template(tuple(map(unliteral, args)), kws)
     return compiled
+
+
+def sums_in_any_order(function: Function) -> Function:
+    """Compile an array function that only kernels call, with sums that are vectorized."""
+    return inner_kernel(function, fastmath={"reassoc"})
 
 
 def without_numba(arrays: Function) -> Callable[[Function], Function]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dolfinx_mbd.kernels import array_versions
-from dolfinx_mbd.kernels.compilation import COMPILED, inner_kernel, without_numba
+from dolfinx_mbd.kernels.compilation import COMPILED, inner_kernel, sums_in_any_order, without_numba
 from dolfinx_mbd.kernels.small_vectors import Array
 
 if COMPILED:
@@ -27,22 +27,21 @@ else:
 
 
 @without_numba(array_versions.product)
-@inner_kernel
+@sums_in_any_order
 def product(A: Array, x: Array, first: int) -> Array:
     """Return the product of a matrix and the entries of x from an index on."""
     rows, columns = A.shape
-    out, last = np.empty(rows), rows - 1
+    out, last, x = np.empty(rows), rows - 1, x[first : first + columns]
     for i in range(0, rows, 4):  # four independent sums; the last row is repeated
         j = i + 1 if i + 1 < last else last
         k = i + 2 if i + 2 < last else last
         m = i + 3 if i + 3 < last else last
         a, b, c, d = 0.0, 0.0, 0.0, 0.0
         for n in range(columns):
-            value = x[first + n]
-            a += A[i, n] * value
-            b += A[j, n] * value
-            c += A[k, n] * value
-            d += A[m, n] * value
+            a += A[i, n] * x[n]
+            b += A[j, n] * x[n]
+            c += A[k, n] * x[n]
+            d += A[m, n] * x[n]
         out[i], out[j], out[k], out[m] = a, b, c, d
     return out
 
