@@ -12,7 +12,6 @@ from dolfinx_mbd.kernels.body_table import (
     DAMPING,
     FIRST_FRAME,
     FIRST_MOMENTS,
-    FIRST_Q,
     FIRST_V,
     H_PAIRS,
     H_ROWS,

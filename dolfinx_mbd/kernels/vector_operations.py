@@ -1,8 +1,9 @@
-"""Products of matrices and vectors, and operations on four entries of an array at once, for kernels.
+"""Products of matrices and vectors, and operations on four entries of an array, for kernels.
 
-The products are loops, because numba compiles `@` slowly. LLVM vectorizes loops only if they are longer than those over the rows of a band. These operations
-are vector instructions in loops of any length. Groups of entries are given by the index of their
-first entry in a flat array.
+The products are loops, because numba compiles `@` slowly. LLVM vectorizes loops only if they are
+longer than those over the rows of a band. The operations on four neighbouring entries are vector
+instructions in loops of any length. Groups of entries are given by the index of their first entry
+in a flat array.
 """
 
 from __future__ import annotations
