@@ -209,6 +209,16 @@ def predict(
     v[:] = velocity + dt * ((1 - gamma) * old + gamma * new)
 
 
+def product(A: Array, x: Array, first: int) -> Array:
+    """See `vector_operations.product`."""
+    return A @ x[first : first + A.shape[1]]
+
+
+def weighted_sum(weights: Array, A: Array) -> Array:
+    """See `vector_operations.weighted_sum`."""
+    return weights @ A
+
+
 def subtract_multiple(x: Array, target: int, f: float, source: int, count: int) -> None:
     """See `vector_operations.subtract_multiple`."""
     x[target : target + count] -= f * x[source : source + count]

@@ -7,6 +7,7 @@ because numba does not detect changes in other files.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -19,6 +20,9 @@ try:
     if os.environ.get("DOLFINX_MBD_NUMBA", "1") == "0":
         raise ImportError
     import numba
+    from numba import _dynfunc
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler
     from numba.core.event import Event, Listener, register
 except ImportError:
     numba = None
@@ -32,31 +36,83 @@ def kernel(function: Function) -> Function:
     if numba is None:
         return function
     try:
-        compiled = numba.njit(function, cache=True, no_cfunc_wrapper=True)
+        compiled = numba.njit(
+            function, cache=True, no_cfunc_wrapper=True, pipeline_class=_KernelCompiler
+        )
     except RuntimeError:  # neither the source folder nor the user's cache is writable
-        return numba.njit(function, no_cfunc_wrapper=True)
+        return numba.njit(function, no_cfunc_wrapper=True, pipeline_class=_KernelCompiler)
     _store_digest(compiled)
     return compiled
 
 
-def inner_kernel(function: Function) -> Function:
-    """Compile an array function that only kernels call.
+def inner_kernel(function: Function, **options: Any) -> Function:
+    """Compile an array function that only kernels call, with options of numba.
 
-    The function becomes part of the kernels that call it. The compiled function is neither cached
-    separately nor callable from Python, because either would take longer than its compilation.
+    The function becomes part of the kernels that call it, and is optimized there. It is neither
+    cached separately nor callable from Python, because either would take longer than its
+    compilation. It has no environment of numba, so that it cannot print.
     """
     if numba is None:
         return function
-    compiled = numba.njit(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    compiled = numba.njit(function, pipeline_class=_InnerCompiler, **options)
     template, unliteral = compiled.get_call_template, numba.types.unliteral
     # compile one version for all integers, not one for each constant argument
     compiled.get_call_template = lambda args, kws: template(tuple(map(unliteral, args)), kws)
     return compiled
 
 
+def sums_in_any_order(function: Function) -> Function:
+    """Compile an array function that only kernels call, with sums that are vectorized."""
+    return inner_kernel(function, fastmath={"reassoc"})
+
+
 def without_numba(arrays: Function) -> Callable[[Function], Function]:
     """Return a decorator that replaces a kernel by an array function if numba is not installed."""
     return lambda compiled: arrays if numba is None else compiled
+
+
+if COMPILED:
+
+    class _KernelLibrary(JITCodeLibrary):
+        """LLVM code that is optimized only after it is linked with that of inner functions."""
+
+        def _optimize_functions(self, ll_module: Any) -> None:
+            ll_module.data_layout = self._codegen._data_layout
+
+    class _InnerLibrary(_KernelLibrary):
+        """LLVM code for other libraries only, without optimization and machine code."""
+
+        def _optimize_final_module(self) -> None:
+            pass
+
+        def _finalize_final_module(self) -> None:
+            self._finalize_dynamic_globals()
+            self._finalized = True
+
+    class _KernelCompiler(Compiler):
+        """Compiles functions that Python calls."""
+
+        def __init__(self, typing: Any, target: Any, library: Any, *options: Any) -> None:
+            super().__init__(typing, target, library, *options)
+            self.state.library = _KernelLibrary(target.codegen(), "kernel")
+            self.state.library.enable_object_caching()
+
+    class _InnerCompiler(Compiler):
+        """Compiles functions that only kernels call."""
+
+        def __init__(self, typing: Any, target: Any, library: Any, *options: Any) -> None:
+            super().__init__(typing, target, library, *options)
+            self.state.library = _InnerLibrary(target.codegen(), "inner functions")
+            self.state.targetctx.get_executable = _not_executable
+
+
+def _not_executable(library: Any, description: Any, environment: Any) -> Any:
+    """Return a function that stands for compiled code without an address."""
+    library._ensure_finalized()
+    return _dynfunc.make_function(
+        description.lookup_module(), description.qualname, "", 0, environment, (library,)
+    )
 
 
 def _store_digest(compiled: Any) -> None:
@@ -68,18 +124,34 @@ def _store_digest(compiled: Any) -> None:
         pass
 
 
-if COMPILED and ENABLED:
-    _NAMES = {f"{__package__}.{line.split()[0]}" for line in KERNELS}
+if COMPILED:
+    _NAMES = {f"{__package__}.{line.split()[0]}" for line in KERNELS} if ENABLED else set()
 
     class _CompilationListener(Listener):
-        """Starts helper processes when numba compiles a kernel that is not on disk."""
+        """Starts helpers when numba compiles a kernel that is not on disk; stops the collector.
+
+        The collector of cyclic garbage would take a tenth of the time of a compilation. The next
+        collection of all objects frees the garbage.
+        """
+
+        def __init__(self) -> None:
+            self._depth, self._collecting = 0, False
 
         def on_start(self, event: Event) -> None:
+            if not self._depth:
+                self._collecting = gc.isenabled()
+                gc.disable()
+            self._depth += 1
             function = event.data["dispatcher"].py_func
             if f"{function.__module__}.{function.__name__}" in _NAMES:
                 start_helpers()
 
         def on_end(self, event: Event) -> None:
-            """Do nothing."""
+            self._depth -= 1
+            if self._collecting and not self._depth:
+                if not gc.get_freeze_count():  # all objects to the oldest generation
+                    gc.freeze()
+                    gc.unfreeze()
+                gc.enable()
 
     register("numba:compile", _CompilationListener())

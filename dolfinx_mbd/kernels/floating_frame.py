@@ -76,6 +76,7 @@ from dolfinx_mbd.kernels.small_vectors import (
     tmv3,
     vector3,
 )
+from dolfinx_mbd.kernels.vector_operations import product, weighted_sum
 
 
 @kernel
@@ -246,9 +247,9 @@ def elastic_forces(
             values, rates = P[0, 3 * d + c], P[1, 3 * d + c]
             for k in range(n):
                 moving[k] += x * values[k + 1] + y * rates[k + 1]
-    eta_inertia = matrix(data, row[MASS_MATRIX], n, n) @ a[j : j + n]
-    elastic = matrix(data, row[STIFFNESS], n, n) @ q[i : i + n]
-    damping = matrix(data, row[DAMPING], n, n) @ v[j : j + n]
+    eta_inertia = product(matrix(data, row[MASS_MATRIX], n, n), a, j)
+    elastic = product(matrix(data, row[STIFFNESS], n, n), q, i)
+    damping = product(matrix(data, row[DAMPING], n, n), v, j)
     for k in range(n):
         moving[k] += dot3(vector3(data, S + 3 * k + 3), acceleration) + eta_inertia[k]
     return moving, elastic, damping, eta_inertia
@@ -328,11 +329,11 @@ def wrench_in(A: Matrix3, wrench: Array) -> tuple[Vector3, Vector3]:
 
 
 @inner_kernel
-def spin_parts(row: Table, data: Array, eta: Array) -> tuple[Array, Matrix3]:
+def spin_parts(row: Table, data: Array, q: Array) -> tuple[Array, Matrix3]:
     """Return Kη (6, n) of the unit spins, and ΔJ with ΔJ_ii = −ηᵀK_ii η, ΔJ_ij = −½ ηᵀK_ij η."""
-    n = row[NUM_MODES]
-    y = matrix(matrix(data, row[SPIN], 6 * n, n) @ eta, 0, 6, n)
-    return y, spin_matrix(y @ eta)
+    n, i = row[NUM_MODES], row[FIRST_Q] + 7
+    y = matrix(product(matrix(data, row[SPIN], 6 * n, n), q, i), 0, 6, n)
+    return y, spin_matrix(product(y, q, i))
 
 
 @inner_kernel
@@ -356,14 +357,14 @@ def add_spin_rows(
     row: Table, data: Array, q: Array, v: Array, a: Array, out: Array, scale: Array
 ) -> None:
     """Add the stiffening moments ΔJα + ω×ΔJω + ΔJ̇ω and elastic forces Σ ω_iω_j K_ij η."""
-    n, i, j = row[NUM_MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
+    n, j = row[NUM_MODES], row[FIRST_V] + 6
     omega, alpha = vector3(v, j - 3), vector3(a, j - 3)
-    y, dJ = spin_parts(row, data, q[i : i + n])
-    force = spin_products(omega) @ y
+    y, dJ = spin_parts(row, data, q)
+    force = weighted_sum(spin_products(omega), y)
     for k in range(n):
         out[j + k] += force[k]
         scale[j + k] += abs(force[k])
-    rate = mv3(spin_matrix(y @ v[j : j + n]), omega)
+    rate = mv3(spin_matrix(product(y, v, j)), omega)
     moment = sum3(mv3(dJ, alpha), cross3(omega, mv3(dJ, omega)))
     put3(out, j - 3, sum3(vector3(out, j - 3), sum3(moment, scaled3(2.0, rate))))
 
@@ -379,16 +380,16 @@ def integrals(table: Table, data: Array, q: Array, v: Array, gravity: Array) -> 
     V, omega = tmv3(A, vector3(v, row[FIRST_V])), vector3(v, row[FIRST_V] + 3)
     _, _, (s0, s1, _), Q = inertia_integrals(row, data, q, v, v)
     Q0, Q1, _ = squares3(Q)
-    J, eta, rate = inertia_tensor(Q0), q[7:], v[6:]
+    J, i, j = inertia_tensor(Q0), row[FIRST_Q] + 7, row[FIRST_V] + 6
     if row[NUM_SPINS] > 0:
-        J = sum33(J, spin_parts(row, data, eta)[1])
+        J = sum33(J, spin_parts(row, data, q)[1])
     spin, swing, inner = mv3(J, omega), axial3(Q1), sum3(cross3(omega, s0), s1)
     kinetic = 0.5 * m * dot3(V, V) + dot3(V, inner) + 0.5 * dot3(omega, spin) + dot3(omega, swing)
-    inertia = matrix(data, row[MASS_MATRIX], n, n) @ rate
-    spring_force, elastic = matrix(data, row[STIFFNESS], n, n) @ eta, 0.0
+    inertia = product(matrix(data, row[MASS_MATRIX], n, n), v, j)
+    spring_force, elastic = product(matrix(data, row[STIFFNESS], n, n), q, i), 0.0
     for k in range(n):
-        kinetic += 0.5 * rate[k] * inertia[k]
-        elastic += 0.5 * eta[k] * spring_force[k]
+        kinetic += 0.5 * v[j + k] * inertia[k]
+        elastic += 0.5 * q[i + k] * spring_force[k]
     lever = sum3(scaled3(m, origin), mv3(A, s0))
     linear = mv3(A, sum3(scaled3(m, V), inner))
     about_frame = mv3(A, sum3(cross3(s0, V), sum3(spin, swing)))

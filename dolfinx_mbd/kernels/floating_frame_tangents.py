@@ -12,7 +12,6 @@ from dolfinx_mbd.kernels.body_table import (
     DAMPING,
     FIRST_FRAME,
     FIRST_MOMENTS,
-    FIRST_Q,
     FIRST_V,
     H_PAIRS,
     H_ROWS,
@@ -64,6 +63,7 @@ from dolfinx_mbd.kernels.small_vectors import (
     transposed3,
     vector3,
 )
+from dolfinx_mbd.kernels.vector_operations import product, weighted_sum
 
 
 @kernel
@@ -90,12 +90,12 @@ def tangents(
         A = orientation(row, q)
         omega, alpha, total = vector3(v, j + 3), vector3(a, j + 3), vector3(a, j)
         acceleration = tmv3(A, sum3(total, scaled3(-1.0, vector3(gravity, 0))))
-        X, _, s, Q = inertia_integrals(row, data, q, v, a)
+        X, P, s, Q = inertia_integrals(row, data, q, v, a)
         w = skew3(omega)
         W = sum33(skew3(alpha), mm3(w, w))
         _frame_tangent(data[row[MASS]], A, acceleration, omega, W, s, Q, Kt, Ct, Mt)
         if size > 6:
-            _elastic_tangent(row, data, A, acceleration, omega, W, X, Kt, Ct, Mt)
+            _elastic_tangent(row, data, A, acceleration, omega, W, X, P, Kt, Ct, Mt)
         _add_wrenches(row, data, q, A, wrenches, Kt)
         if row[NUM_SPINS] > 0:
             _add_spins(row, data, q, v, alpha, Kt, Ct, Mt)
@@ -144,6 +144,7 @@ def _elastic_tangent(
     omega: Vector3,
     W: Matrix3,
     X: Array,
+    P: Array,
     Kt: Array,
     Ct: Array,
     Mt: Array,
@@ -151,9 +152,11 @@ def _elastic_tangent(
     """Write the rows and columns of the elastic coordinates."""
     n, w = row[NUM_MODES], skew3(omega)
     weights = elastic_weights(W, w)
-    H, G = matrix(data, row[H_PAIRS], 9, (n + 1) ** 2), matrix(data, row[H_ROWS], 9 * n + 9, n + 1)
-    by_values, by_rates = np.dot(weights[0], H), np.dot(weights[1], H)
-    P, P_rates, P_accelerations = np.dot(G, X[0]), np.dot(G, X[1]), np.dot(G, X[2])
+    H = matrix(data, row[H_PAIRS], 9, (n + 1) * (n + 1))
+    by_values, by_rates = weighted_sum(weights[0], H), weighted_sum(weights[1], H)
+    values, rates = P[0], P[1]
+    flat = weighted_sum(X[2], matrix(data, row[H_ROWS], n + 1, 9 * n + 9))
+    accelerations = matrix(flat, 0, 9, n + 1)
     by_rate, by_spin = mm3(A, sum33(w, w)), mm3(A, W)
     for k in range(n):
         mass = data[row[MASS_MATRIX] + k * n : row[MASS_MATRIX] + k * n + n]
@@ -167,9 +170,8 @@ def _elastic_tangent(
             C_row[i] = damping[i] + rate_pair[i]
             K_row[i] = stiffness[i] + pair[i]
         s = vector3(data, row[FIRST_MOMENTS] + 3 * k + 3)
-        P0, P1 = square3(P, 9 * k + 9), square3(P_rates, 9 * k + 9)
-        P2 = square3(P_accelerations, 9 * k + 9)
-        P0_transposed = transposed3(P0)
+        P0_transposed, P0 = square3(values, k + 1), transposed3(square3(values, k + 1))
+        P1, P2 = transposed3(square3(rates, k + 1)), transposed3(square3(accelerations, k + 1))
         # Force and moment of the body frame per unit of η̈_k, then derivatives by η_k and η̇_k
         P0_sum, force, moment = sum33(P0, P0_transposed), mv3(A, s), axial3(P0_transposed)
         by_q = sum3(axial_product3(P0_sum, W), scaled3(2.0, axial_product3(P1, w)))
@@ -192,8 +194,8 @@ def _elastic_tangent(
 
 @inner_kernel
 def square3(x: Array, k: int) -> Matrix3:
-    """Return nine entries of an array, starting at index k, as the rows of a matrix."""
-    return vector3(x, k), vector3(x, k + 3), vector3(x, k + 6)
+    """Return a column of an array (9, ·) as the rows of a matrix."""
+    return (x[0, k], x[1, k], x[2, k]), (x[3, k], x[4, k], x[5, k]), (x[6, k], x[7, k], x[8, k])
 
 
 @inner_kernel
@@ -219,11 +221,11 @@ def _add_wrenches(
 @inner_kernel
 def _add_weighted(weights: Array, matrices: Array, n: int, Kt: Array) -> None:
     """Add a weighted sum of matrices (·, n²) to the rows and columns of the modes."""
-    total = weights @ matrices
+    total = weighted_sum(weights, matrices)
     for i in range(n):
-        target, row = Kt[6 + i], total[i * n : i * n + n]
+        target = Kt[6 + i]
         for j in range(n):
-            target[6 + j] += row[j]
+            target[6 + j] += total[i * n + j]
 
 
 @inner_kernel
@@ -252,13 +254,13 @@ def _add_spins(
     row: Table, data: Array, q: Array, v: Array, alpha: Vector3, Kt: Array, Ct: Array, Mt: Array
 ) -> None:
     """Add the derivatives of the stiffening moments and forces of the unit spins."""
-    n, i, j = row[NUM_MODES], row[FIRST_Q] + 7, row[FIRST_V] + 6
-    omega, rate = vector3(v, j - 3), v[j : j + n]
-    y, dJ = spin_parts(row, data, q[i : i + n])
-    w, rates = skew3(omega), matrix(data, row[SPIN], 6 * n, n) @ rate
+    n, j = row[NUM_MODES], row[FIRST_V] + 6
+    omega = vector3(v, j - 3)
+    y, dJ = spin_parts(row, data, q)
+    w, rates = skew3(omega), product(matrix(data, row[SPIN], 6 * n, n), v, j)
     add_scaled33(Mt, 3, 3, 1.0, dJ)
     add_scaled33(Ct, 3, 3, 1.0, sum33(mm3(w, dJ), skew3(scaled3(-1.0, mv3(dJ, omega)))))
-    add_scaled33(Ct, 3, 3, 2.0, spin_matrix(y @ rate))
+    add_scaled33(Ct, 3, 3, 2.0, spin_matrix(product(y, v, j)))
     _add_weighted(spin_products(omega), matrix(data, row[SPIN], 6, n * n), n, Kt)
     unit = np.zeros(6)
     for c in range(row[NUM_SPINS]):

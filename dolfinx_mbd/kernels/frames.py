@@ -46,6 +46,7 @@ from dolfinx_mbd.kernels.small_vectors import (
     sum3,
     vector3,
 )
+from dolfinx_mbd.kernels.vector_operations import product
 
 
 @inner_kernel
@@ -59,12 +60,11 @@ def orientation(row: Table, q: Array) -> Matrix3:
 def frame_motion(row: Table, data: Array, q: Array) -> tuple[Array, Array]:
     """Return (d, θ) of all frames of a body (6F,) and its derivative with respect to η (6F, n)."""
     n, lines, first = row[NUM_MODES], 6 * row[NUM_FRAMES], row[FIRST_Q] + 7
-    eta = q[first : first + n]
     jacobian = matrix(data, row[MOTION], lines, n)
-    motion = jacobian @ eta
+    motion = product(jacobian, q, first)
     if row[NUM_BENDS] > 0:
-        change = matrix(matrix(data, row[BEND], lines * n, n) @ eta, 0, lines, n)
-        second = change @ eta
+        change = matrix(product(matrix(data, row[BEND], lines * n, n), q, first), 0, lines, n)
+        second = product(change, q, first)
         for c in range(lines):
             motion[c] -= 0.5 * second[c]
             for k in range(n):
@@ -140,7 +140,7 @@ def frame_velocities(table: Table, data: Array, q: Array, v: Array, out: Array) 
         row = table[b]
         A, j = orientation(row, q), row[FIRST_V]
         motion, jacobian = frame_motion(row, data, q)
-        rates = jacobian @ v[j + 6 : j + 6 + row[NUM_MODES]]
+        rates = product(jacobian, v, j + 6)
         omega = vector3(v, j + 3)
         for k in range(row[NUM_FRAMES]):
             lever, theta = lever_and_rotation(row, data, motion, k)
@@ -163,9 +163,10 @@ def frame_velocity_tangents(table: Table, data: Array, q: Array, v: Array, out: 
         row = table[b]
         n, j, A = row[NUM_MODES], row[FIRST_V], orientation(row, q)
         motion, jacobian = frame_motion(row, data, q)
-        omega, rate = vector3(v, j + 3), v[j + 6 : j + 6 + n]
-        rates, lines = jacobian @ rate, 6 * row[NUM_BENDS]
-        change = matrix(matrix(data, row[BEND], lines * n, n) @ rate, 0, lines, n)
+        omega = vector3(v, j + 3)
+        rates, lines = product(jacobian, v, j + 6), 6 * row[NUM_BENDS]
+        bend = product(matrix(data, row[BEND], lines * n, n), v, j + 6)
+        change = matrix(bend, 0, lines, n)
         minus, by_spin = scaled33(-1.0, A), mm3(A, skew3(omega))
         for k in range(row[NUM_FRAMES]):
             lever, theta = lever_and_rotation(row, data, motion, k)

@@ -80,7 +80,9 @@ def kernel_sources(folder: Path = Path(__file__).parent) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(folder.rglob("*.py")):
         source = path.read_bytes()
-        if any(mark in source for mark in (b"@kernel", b"@inner_kernel", b"@intrinsic")):
+        if any(
+            mark in source for mark in (b"@kernel", b"@inner_kernel", b"@sums_in", b"@intrinsic")
+        ):
             digest.update(source)
     return digest.hexdigest()
 

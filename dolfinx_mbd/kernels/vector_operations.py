@@ -1,16 +1,19 @@
-"""Operations on four neighbouring entries of an array at once, for kernels.
+"""Products of matrices and vectors, and operations on four entries of an array, for kernels.
 
-LLVM vectorizes loops only if they are longer than those over the rows of a band. These operations
-are vector instructions in loops of any length. Groups of entries are given by the index of their
-first entry in a flat array.
+The products are loops, because numba compiles `@` slowly. LLVM vectorizes loops only if they are
+longer than those over the rows of a band. The operations on four neighbouring entries are vector
+instructions in loops of any length. Groups of entries are given by the index of their first entry
+in a flat array.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dolfinx_mbd.kernels import array_versions
-from dolfinx_mbd.kernels.compilation import COMPILED, inner_kernel, without_numba
+from dolfinx_mbd.kernels.compilation import COMPILED, inner_kernel, sums_in_any_order, without_numba
 from dolfinx_mbd.kernels.small_vectors import Array
 
 if COMPILED:
@@ -22,6 +25,38 @@ else:
     def intrinsic(function: Any) -> Any:
         """Return the function, which is not called without numba."""
         return function
+
+
+@without_numba(array_versions.product)
+@sums_in_any_order
+def product(A: Array, x: Array, first: int) -> Array:
+    """Return the product of a matrix and the entries of x from an index on."""
+    rows, columns = A.shape
+    out, last, x = np.empty(rows), rows - 1, x[first : first + columns]
+    for i in range(0, rows, 4):  # four independent sums; the last row is repeated
+        j = i + 1 if i + 1 < last else last
+        k = i + 2 if i + 2 < last else last
+        m = i + 3 if i + 3 < last else last
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        for n in range(columns):
+            a += A[i, n] * x[n]
+            b += A[j, n] * x[n]
+            c += A[k, n] * x[n]
+            d += A[m, n] * x[n]
+        out[i], out[j], out[k], out[m] = a, b, c, d
+    return out
+
+
+@without_numba(array_versions.weighted_sum)
+@inner_kernel
+def weighted_sum(weights: Array, A: Array) -> Array:
+    """Return the sum of the rows of a matrix, times the weights."""
+    out = np.zeros(A.shape[1])
+    for i in range(A.shape[0]):
+        weight, row = weights[i], A[i]
+        for k in range(A.shape[1]):
+            out[k] += weight * row[k]
+    return out
 
 
 LANES = 4  #: Number of entries of a group

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import inspect
 import os
@@ -10,11 +11,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from mpi4py import MPI
 
 import dolfinx_mbd
-from dolfinx_mbd.kernels.compilation import COMPILED
+from dolfinx_mbd.kernels.compilation import COMPILED, inner_kernel, kernel
 from dolfinx_mbd.kernels.precompile import KERNELS, kernel_sources
 
 PROGRAM = """
@@ -87,6 +89,31 @@ def test_precompiled_kernels_have_these_arguments(line: str) -> None:
     module, _, function = name.partition(".")
     kernel = getattr(importlib.import_module(f"dolfinx_mbd.kernels.{module}"), function)
     assert len(inspect.signature(getattr(kernel, "py_func", kernel)).parameters) == len(arguments)
+
+
+@kernel
+def _quotients(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    out = np.zeros(len(x))
+    for k in range(len(x)):
+        out[k] = _quotient(x[k], y[k])
+    return out
+
+
+@inner_kernel
+def _quotient(x: float, y: float) -> float:
+    return x / y
+
+
+@pytest.mark.skipif(not COMPILED, reason="needs numba")
+def test_an_inner_kernel_has_no_machine_code_but_its_errors() -> None:
+    """The inner function is a part of the kernel, and collects garbage as before."""
+    one = np.ones(2)
+    assert (_quotients(one, 2 * one) == 0.5).all()
+    with pytest.raises(ZeroDivisionError):
+        _quotients(one, 0 * one)
+    (inner,) = _quotient.overloads.values()
+    assert not inner.library.get_pointer_to_function(inner.fndesc.llvm_func_name)
+    assert gc.isenabled()
 
 
 SIMULATION = """
