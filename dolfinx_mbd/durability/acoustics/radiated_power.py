@@ -45,7 +45,7 @@ velocity (RMS) has the power of `POWER_REFERENCE`."""
 
 
 NEGLIGIBLE_ROOT = 1e-9
-"""Root of an eigenvalue of `RadiatingSurface.products` / largest root, below which it is omitted."""
+"""Smallest root of an eigenvalue of `RadiatingSurface.products` that is used / largest root."""
 
 
 class PowerSpectrum(NamedTuple):
