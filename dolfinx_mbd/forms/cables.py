@@ -51,12 +51,10 @@ from dolfinx_mbd.forms.beam_fields import hermite
 from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.forms.materials import Material
 
-_STRETCH_MEASURE = ufl.dx(
-    metadata={"quadrature_rule": "GLL", "quadrature_degree": 3}
-)  # Simpson's rule
-_BENDING_MEASURE = ufl.dx(
-    metadata={"quadrature_rule": "default", "quadrature_degree": 7}
-)  # 4 Gauss points
+_STRETCH_MEASURE = ufl.dx(metadata={"quadrature_rule": "GLL", "quadrature_degree": 3})
+"""Measure with Simpson's rule."""
+_BENDING_MEASURE = ufl.dx(metadata={"quadrature_rule": "default", "quadrature_degree": 7})
+"""Measure with four Gauss points."""
 
 
 class CableField:

@@ -248,10 +248,9 @@ class ConnectingRod:
     def _add_shank(self, occ: Any) -> tuple[int, int]:
         """Return the shank, a plate as wide as the flanges that ends inside the rings."""
         big, small = self._fillets()
-        # The outline ends at points inside the rings, between outer circle and bore.
-        depth_big = (
-            1 + self.big_bore / self.big_outer
-        ) / 2  # distance from the axis / outer radius
+        # The outline ends at points inside the rings, midway between outer circle and bore. The
+        # depths are the distances of these points from the axis, relative to the outer radius
+        depth_big = (1 + self.big_bore / self.big_outer) / 2
         depth_small = (1 + self.small_bore / self.small_outer) / 2
         inner_big = depth_big * big.contact
         inner_small = self.length + depth_small * (small.contact - self.length)
