@@ -3,9 +3,10 @@
     git worktree add ../other 1b8dbd2
     ./with-fenicsx python3 benchmarks/against.py ../other [--pairs 5] [engine contact ...]
 
-Each task runs in turn in both versions, each time in a new process, with one thread. The table shows the median of the ratios of processor times:
-a ratio above 1 means that this checkout is slower. Compiled kernels are cached, except in the task
-`compilation`, which measures the first run with an empty cache.
+Each task runs in turn in both versions, each time in a new process, with one thread. The table
+shows the median of the ratios of processor times: a ratio above 1 means that this checkout is
+slower. Compiled kernels are cached, except in the task `compilation`, which measures the first run
+with an empty cache.
 """
 
 from __future__ import annotations
