@@ -205,12 +205,12 @@ def test_coulomb_stop() -> None:
 
 def test_dry_friction_holds_a_weight_but_for_its_creep() -> None:
     """Below the limit: v = w artanh(F/F_c)."""
-    width, limit, push = 1e-3, 3.0, 1.5
+    width, limit, force = 1e-3, 3.0, 1.5
     friction = JointFriction("dry", "rail", limit, width)
-    system = slider(friction, JointLoad("push", "rail", "displacement", push))
+    system = slider(friction, JointLoad("push", "rail", "displacement", force))
     run = simulate(system, t_end=0.05, dt=1e-4)
     v = run.body("block").velocity[-1, 0]
-    assert v == pytest.approx(width * np.arctanh(push / limit), rel=1e-4)
+    assert v == pytest.approx(width * np.arctanh(force / limit), rel=1e-4)
 
 
 @pytest.mark.parametrize("flexible", [False, True], ids=["rigid", "flexible"])

@@ -1,4 +1,4 @@
-"""Bodies stay where they are placed; what the assembly moves is reported."""
+"""Bodies remain at their initial positions, and a warning reports those that the assembly moves."""
 
 from __future__ import annotations
 
