@@ -4,7 +4,8 @@
 
 Each round runs all variants in turn, and the table shows medians. *Outputs*: two outputs are read
 after each step, by functions of a solution or by names. *Inputs*: the torque also changes in each
-step. The script stops if the states of the plain loop are not bitwise those of `simulate`.
+step. The script stops if the states of
+the plain loop are not bitwise those of `simulate`.
 """
 
 from __future__ import annotations
