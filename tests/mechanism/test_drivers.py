@@ -1,4 +1,4 @@
-"""Drivers by position, speed and angle; the summary of a system."""
+"""Drivers by position, speed and angle; what a system says about itself."""
 
 from __future__ import annotations
 
@@ -46,13 +46,12 @@ def lift(make, *drivers: Driver, position=(0.0, 0.0, 0.3), angle: float = 0.0, l
 
 
 def wave(t: float) -> tuple[float, float, float]:
-    """Return position, rate and acceleration of a sine."""
     return 0.1 * np.sin(8 * t), 0.8 * np.cos(8 * t), -6.4 * np.sin(8 * t)
 
 
 @pytest.mark.parametrize("make", [prismatic, cylindrical, point_on_line])
 def test_a_driven_displacement(make) -> None:  # type: ignore[no-untyped-def]
-    """The body follows the driver, whose force is m (a + g)."""
+    """It is met, and its force is m (a + g)."""
     driver = Driver("drive", "axis", wave, "displacement", None)
     system = lift(make, driver)
     assert system.drivers[0].offset == 0.3
@@ -76,7 +75,7 @@ def test_a_driven_rotation(make) -> None:  # type: ignore[no-untyped-def]
 
 
 def test_a_screw_of_two_drivers() -> None:
-    """Two drivers prescribe rotation and displacement of one cylindrical joint."""
+    """Rotation and displacement of one cylindrical joint."""
     drivers = [
         Driver("turn", "axis", constant_speed(20.0)),
         Driver("feed", "axis", constant_speed(0.1), "displacement", None),
@@ -88,10 +87,7 @@ def test_a_screw_of_two_drivers() -> None:
 
 @pytest.mark.parametrize("angle", [-3.0, -1.7, 1.6, 3.0, 4.0, 9.0, 100.0])
 def test_a_driver_finds_its_angle_from_anywhere(angle: float) -> None:
-    """The right one of all angles is found, although the constraint is also zero at θ + π.
-
-    The number of whole revolutions is that of the driver.
-    """
+    """Half a turn away the rows of a driver are zero too, and turns are the driver's."""
     state = consistent_state(
         lift(revolute, Driver("drive", "axis", lambda t: (angle, 0.0, 0.0), offset=0.0))
     )
@@ -101,7 +97,7 @@ def test_a_driver_finds_its_angle_from_anywhere(angle: float) -> None:
 
 
 def test_frames_of_a_prismatic_joint_come_to_agree() -> None:
-    """They agree after assembly for any initial angle, and do not differ by half a revolution."""
+    """From any side, not half a turn away."""
     for angle in (1.0, 2.0, 3.0):
         state = consistent_state(lift(prismatic, angle=angle))
         assert abs(state.q[3]) == pytest.approx(1.0, abs=1e-12)
@@ -130,7 +126,7 @@ def test_a_position_alone_is_differentiated() -> None:
 
 
 def test_a_speed_alone_is_integrated() -> None:
-    """The integral does not depend on the order of the calls, also for times before zero."""
+    """Whatever was asked before, to round-off, before and after t = 0."""
     motion = integrated(lambda t: 3 * np.cos(7 * t), start=0.2)
     times = [0.5, -0.3, 0.0, 0.01, -0.01, 2.0, 0.5]
     for t in times:
@@ -193,7 +189,7 @@ def test_bad_motions(make, argument: str) -> None:  # type: ignore[no-untyped-de
 
 
 def test_a_driver_against_a_lock_is_named() -> None:
-    """A driver of a slider that a second joint holds is redundant; the error names it."""
+    """A slider held by a fixed joint cannot be driven too."""
     ground = Ground({"o": Frame()})
     body = RigidBody("body", 1.0, [1.0] * 3, frames={"c": Frame()})
     joints = [
@@ -235,7 +231,7 @@ def test_a_system_prints_itself() -> None:
 
 
 def test_a_system_that_cannot_be_put_together_says_so() -> None:
-    """The table of a mechanism that cannot be assembled is printed, and contains this fact."""
+    """The table is printed all the same."""
     ground = Ground({"o": Frame(), "far": Frame((1.0, 0.0, 0.0))})
     body = RigidBody("body", 1.0, [1.0] * 3, frames={"c": Frame()})
     joints = [

@@ -33,14 +33,13 @@ ALONG_X = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])
 
 
 def random_pair(rng: np.random.Generator) -> FramePair:
-    first = exp_rotation(rng.normal(size=3))
-    second = first @ exp_rotation(0.6 * rng.normal(size=3))  # away from a rotation by π
+    turn = exp_rotation(rng.normal(size=3))
+    near = turn @ exp_rotation(0.6 * rng.normal(size=3))
     x, u = rng.normal(size=(2, 3)), rng.normal(size=(2, 6))
-    return FramePair(x[0], first, u[0], x[1], second, u[1])
+    return FramePair(x[0], turn, u[0], x[1], near, u[1])
 
 
 def moved(pair: FramePair, d: np.ndarray) -> FramePair:
-    """Return the pair after translations and rotations d (12,) of both frames."""
     return pair._replace(
         p1=pair.p1 + d[:3],
         Q1=exp_rotation(d[3:6]) @ pair.Q1,
@@ -50,7 +49,6 @@ def moved(pair: FramePair, d: np.ndarray) -> FramePair:
 
 
 def full(seed: int) -> np.ndarray:
-    """Return a symmetric positive matrix (6, 6) without zeros."""
     factor = np.random.default_rng(seed).normal(size=(6, 6))
     return factor @ factor.T
 
@@ -205,12 +203,12 @@ def test_coulomb_stop() -> None:
 
 def test_dry_friction_holds_a_weight_but_for_its_creep() -> None:
     """Below the limit: v = w artanh(F/F_c)."""
-    width, limit, force = 1e-3, 3.0, 1.5
+    width, limit, push = 1e-3, 3.0, 1.5
     friction = JointFriction("dry", "rail", limit, width)
-    system = slider(friction, JointLoad("push", "rail", "displacement", force))
+    system = slider(friction, JointLoad("push", "rail", "displacement", push))
     run = simulate(system, t_end=0.05, dt=1e-4)
     v = run.body("block").velocity[-1, 0]
-    assert v == pytest.approx(width * np.arctanh(force / limit), rel=1e-4)
+    assert v == pytest.approx(width * np.arctanh(push / limit), rel=1e-4)
 
 
 @pytest.mark.parametrize("flexible", [False, True], ids=["rigid", "flexible"])
@@ -319,7 +317,7 @@ def test_bad_elements(make, kind: type[Exception], message: str) -> None:  # typ
 
 
 def test_a_spring_across_one_flexible_body() -> None:
-    """A spring between two interfaces of one body acts on its modes, not on its rigid motion."""
+    """Between two interfaces of a body: it pulls at the modes, not at the body as a whole."""
     reduced = Particles(2, 3).body()
     body = FlexibleBody("body", reduced)
     system = System(
@@ -350,7 +348,7 @@ def ball(*loads: object, **start: object) -> System:
 
 
 def test_elements_say_where_they_end() -> None:
-    """Errors name a spring whose ends meet, a bushing rotated by π, and a law that returns NaN."""
+    """A spring whose ends meet, a bushing turned by half a turn, a law that gives no number."""
     ends = ("ground", "o"), ("bob", "c")
     with pytest.raises(ValueError, match="spring 's': its ends meet"):
         simulate(ball(SpringDamper("s", *ends, 1.0, 0.0, 1.0)), t_end=0.1, dt=0.01)

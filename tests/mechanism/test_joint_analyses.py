@@ -15,10 +15,7 @@ G = 9.81
 
 
 def system_of(name: str, value: float) -> mbd.System:
-    """Return a body with a spring on the joint `name`.
-
-    `value` is the lead, the radius or another parameter of the joint; it also changes the spring.
-    """
+    """Return a body on the joint `name` with a parameter, and a spring that holds it."""
     ground = mbd.Ground({"o": mbd.Frame(), "far": mbd.Frame((0.4, 0.1, 0.6))})
     radius = 0.2
     track = mbd.mechanism.Curve.of(lambda u: (u, value * u**2, 0.2 * u**3), -1.0, 1.0, count=80)
@@ -78,9 +75,9 @@ def test_runs_and_their_files(name: str, tmp_path: Path) -> None:
     run = mbd.simulate(system, t_end=0.2, dt=2e-3)
     history = run.joint("joint")
     energies = run.energies()
-    loss = energies.total[0] - energies.total[-1]
-    damping_work = -run.element("spring").work[-1] - np.ptp(run.element("spring").energy[[0, -1]])
-    assert abs(loss) < 0.3 * energies.kinetic.max() + abs(damping_work)
+    lost = energies.total[0] - energies.total[-1]
+    damped = -run.element("spring").work[-1] - np.ptp(run.element("spring").energy[[0, -1]])
+    assert abs(lost) < 0.3 * energies.kinetic.max() + abs(damped)
     assert history.violation.max() < 1e-9
     assert np.abs(history.power).max() < 1e-4 * np.abs(run.element("spring").power).max()
     run.save(tmp_path / "run.npz")

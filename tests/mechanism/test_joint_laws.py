@@ -40,7 +40,7 @@ from dolfinx_mbd.mechanism import (
 from dolfinx_mbd.mechanism.mechanisms import ALONG_X, rigid_rod, slider_crank
 from tests.models.particles import Particles
 
-# The bodies start at random positions, and the assembly moves them far
+# (bodies at random positions are pulled together)
 pytestmark = pytest.mark.filterwarnings("ignore::dolfinx_mbd.errors.PlacementWarning")
 
 KINDS = sorted(JOINT_KINDS)
@@ -48,7 +48,7 @@ GRAVITY = 9.81
 
 
 def pair_of_bodies(kind: str, flexible: bool, gravity: tuple[float, float, float]) -> System:
-    """Return two free bodies at random positions, connected by a joint."""
+    """Two free bodies in a random position that fulfils the joint."""
     rng = np.random.default_rng(KINDS.index(kind))
     block = RigidBody.box(
         "block",
@@ -84,17 +84,17 @@ def moving_start(system: System) -> State:
 @pytest.mark.parametrize("flexible", [False, True], ids=["rigid", "flexible"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_energy_and_momentum(kind: str, flexible: bool) -> None:
-    """Joints conserve energy and momentum; the errors of the time steps decrease with dt²."""
+    """No joint does work or pushes from outside: what is lost falls with dt²."""
     system = pair_of_bodies(kind, flexible, (0.0, 0.0, 0.0))
     start = moving_start(system)
     method = GeneralizedAlpha.from_spectral_radius(0.9)
-    errors = []
+    lost = []
     for dt in (4e-3, 2e-3):
         run = simulate(system, t_end=0.2, dt=dt, start=start, method=method, tolerance=1e-10)
         energy, momentum = run.energies().total, run.momenta()
         assert run.constraint_violation().max() < 1e-10
-        errors.append([np.ptp(energy) / energy[0], np.abs(momentum - momentum[0]).max()])
-    coarse, fine = np.array(errors)
+        lost.append([np.ptp(energy) / energy[0], np.abs(momentum - momentum[0]).max()])
+    coarse, fine = np.array(lost)
     assert (fine < 2e-3 * np.array([1.0, np.abs(momentum[0]).max()])).all()
     assert (fine < 0.35 * coarse + 1e-8).all()
 
@@ -169,7 +169,9 @@ def test_universal_joint_has_the_velocity_ratio_of_cardan() -> None:
     system = System([ground, first, second], joints, drivers=drivers, loads=[brake])
     assert redundancies(system) == []
     run = simulate(system, t_end=2 * np.pi / speed, dt=2 * np.pi / speed / 200).projected()
-    angle = run.joint("bearing").rotation
+    angle = run.joint(
+        "bearing"
+    ).rotation  # at 0 the pin y of the first shaft is in the plane of both shafts
     ratio = run.body("second").omega[:, 2] / speed
     exact = np.cos(bend) / (1 - (np.sin(bend) * np.sin(angle + np.pi / 2)) ** 2)
     assert np.ptp(exact) > 0.3
@@ -193,10 +195,10 @@ def test_conical_pendulum_on_a_distance() -> None:
     joints = [distance("rod", ground.frame("o"), bob.frame("c"))]
     system = System([ground, bob], joints, gravity=(0, 0, -GRAVITY))
     assert np.isclose(system.joints[0].length, length, rtol=1e-15)
-    speed = np.sqrt(GRAVITY / (length * np.cos(tilt)))  # Ω, rad/s
-    v = np.array([0, speed * length * np.sin(tilt), 0, 0, 0, 0])
+    turn = np.sqrt(GRAVITY / (length * np.cos(tilt)))
+    v = np.array([0, turn * length * np.sin(tilt), 0, 0, 0, 0])
     start = consistent_state(system, v=v)
-    run = simulate(system, t_end=2 * np.pi / speed, dt=2 * np.pi / speed / 2000, start=start)
+    run = simulate(system, t_end=2 * np.pi / turn, dt=2 * np.pi / turn / 2000, start=start)
     assert np.allclose(-run.joint("rod").force[:, 0], mass * GRAVITY / np.cos(tilt), rtol=1e-5)
     position = run.body("bob").position
     assert np.allclose(position[:, 2], -length * np.cos(tilt), atol=1e-6)
@@ -205,10 +207,7 @@ def test_conical_pendulum_on_a_distance() -> None:
 
 @pytest.mark.parametrize("make", [planar, point_on_line, point_on_plane])
 def test_sliding_on_an_incline(make) -> None:  # type: ignore[no-untyped-def]
-    """From rest, the reaction is m g cos α, and the acceleration along the incline g sin α.
-
-    The z axis of the joint is normal to the plane, or along the line.
-    """
+    """From rest, m g cos α across and g sin α along; z is up from a plane, along a line."""
     tilt, mass = 0.4, 2.0
     normal = np.array([np.sin(tilt), 0.0, np.cos(tilt)])
     down = np.array([np.cos(tilt), 0.0, -np.sin(tilt)])
@@ -231,7 +230,7 @@ def test_sliding_on_an_incline(make) -> None:  # type: ignore[no-untyped-def]
 
 @pytest.mark.parametrize("make", [revolute, cylindrical, planar])
 def test_opposite_axes(make) -> None:  # type: ignore[no-untyped-def]
-    """The results do not change if y and z of the second frame are reversed."""
+    """A second frame placed with its axes y, z turned over changes nothing: z is the first's."""
     histories = []
     for axes in (np.eye(3), np.diag([1.0, -1.0, -1.0])):
         bar = RigidBody.box(
@@ -254,7 +253,7 @@ def test_opposite_axes(make) -> None:  # type: ignore[no-untyped-def]
 
 
 def test_redundant_new_joints_are_named() -> None:
-    """A distance from the axis of a hinge, and a second plane joint, are redundant."""
+    """A distance from the axis of a hinge holds nothing new; nor does a second plane."""
     ground = Ground({"o": Frame(), "p": Frame((1.0, 0.0, 0.0))})
     bar = RigidBody.box(
         "bar", (1, 0.1, 0.1), mass=1.0, frames={"o": Frame(), "c": Frame((0, 0, 0.2))}
@@ -286,11 +285,8 @@ def dead_centre(**settings) -> System:  # type: ignore[no-untyped-def]
 
 
 def test_dead_centre() -> None:
-    """At the dead centre, a driver of the slider has no solution.
-
-    A force on the slider has no lever arm, so that the mechanism remains in equilibrium. With a
-    rate of the crank, it passes the dead centre.
-    """
+    """There the slider cannot be driven; a force on it finds no lever and rests in equilibrium,
+    and a rate of the crank carries the mechanism through."""
     push = Driver("push", "guide", constant_speed(-0.1), offset=None)
     with pytest.raises(AssemblyError, match=r"1 of the .* are redundant in this position"):
         consistent_state(dead_centre(drivers=[push]))
@@ -331,7 +327,7 @@ def test_bad_joints(make, message: str) -> None:  # type: ignore[no-untyped-def]
 
 
 def test_a_joint_that_moves_apart_cannot_be_assembled() -> None:
-    """A rod is shorter than the distance between two rails."""
+    """A rod shorter than the gap between two rails."""
     rail = Frame((0, 0, 0), ALONG_X)
     ground = Ground({"low": rail, "high": Frame((0, 1.0, 0), ALONG_X)})
     low, high = (

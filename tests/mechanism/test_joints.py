@@ -1,4 +1,4 @@
-"""Joints and loads: derivatives compared with differences, and values in closed form."""
+"""Joints and loads: derivatives against differences, values by hand."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def test_bias_is_the_second_time_derivative() -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(JOINT_KINDS))
-def test_a_joint_constrains_the_motions_of_its_mask(kind: str) -> None:
-    """A small relative motion appears in the row of its mask entry; other motions are free."""
+def test_a_joint_holds_what_its_mask_says(kind: str) -> None:
+    """Small relative motions appear in the rows of the mask with their sign, others are free."""
     rows = JOINT_KINDS[kind]
     for motion in range(6):
         size = 1e-6
@@ -92,10 +92,7 @@ def test_a_revolute_joint_is_regular_at_every_angle(angle: float) -> None:
 
 
 def random_system() -> tuple[System, Assembler]:
-    """Return a system of flexible and rigid bodies with all kinds of joints and loads.
-
-    Its state is random.
-    """
+    """Flexible and rigid bodies, every kind of joint and load, in a random state."""
     rng = np.random.default_rng(5)
     one, two = (
         FlexibleBody("one", Particles(3, 1).body(stiffening=True)),

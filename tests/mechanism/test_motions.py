@@ -1,4 +1,4 @@
-"""Drivers whose angle, rate and acceleration contradict each other raise an error."""
+"""Drivers whose angle, rate and acceleration contradict each other are refused."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ def rotor(motion: Motion) -> System:
 
 
 def table(t: float) -> tuple[float, float, float]:
-    """Interpolate a table linearly; the rate jumps at each of its points."""
+    """Linear between points: the rate jumps at each of them."""
     k = min(max(int(np.searchsorted(TABLE, t, side="right")) - 1, 0), 39)
     return float(VALUES[k] + SLOPES[k] * (t - TABLE[k])), float(SLOPES[k]), 0.0
 
 
 def ramp(t: float) -> tuple[float, float, float]:
-    """Accelerate uniformly until 0.3 s, then keep the speed."""
+    """Constant acceleration until 0.3 s, then constant speed."""
     s = min(t, 0.3)
     return 50.0 * s * s + 100.0 * s * (t - s), 100.0 * s, 100.0 if t < 0.3 else 0.0
 
 
 def inside(t: float) -> tuple[float, float, float]:
-    """Return a motion that is defined from 0 to 2 s only."""
+    """Known from 0 to 2 s only."""
     assert 0.0 <= t <= 2.0
     return np.sin(t), np.cos(t), -np.sin(t)
 
 
 def late(t: float) -> tuple[float, float, float]:
-    """Return a motion that begins at 1.6 s."""
+    """At rest for most of the time."""
     s = max(t - 1.6, 0.0)
     return s**3, 3 * s**2, 6 * s
 

@@ -82,8 +82,8 @@ def test_a_new_element_is_linearized_and_differentiated() -> None:
     result = mbd.linearize(pendulum(), mbd.equilibrium(pendulum()))
     angle = float(mbd.equilibrium(pendulum()).angles[0])
 
-    def energy(rotation: float) -> float:
-        tip = np.array([np.sin(rotation), -np.cos(rotation)])
+    def energy(turn: float) -> float:
+        tip = np.array([np.sin(turn), -np.cos(turn)])
         length = np.linalg.norm(tip - [0.1, -1.2])
         return 9.81 * tip[1] + 0.5 / 0.05 * float(np.arctan(length / 0.05))
 

@@ -99,7 +99,7 @@ def model(script: Path) -> dict[str, Any]:
 
 
 def current_of(run: mbd.results.Solution) -> np.ndarray:
-    """Return the current, computed from the motion of the bob without the element."""
+    """The current from the motion of the bob, without the element."""
     velocity: np.ndarray = run.body("bob").velocity @ (3.0, 4.0, 0.0)
     return velocity
 

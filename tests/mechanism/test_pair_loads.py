@@ -17,7 +17,7 @@ Array = np.ndarray
 
 
 def mixed_law(motion: mbd.mechanism.PairMotion) -> tuple[Array, Array, Array]:
-    """Return a wrench without symmetry that depends on all arguments of a law."""
+    """A law without any symmetry, of all its arguments."""
     d, R, v, w, x = motion[1:]
     force = np.array([d @ d, d[0] * R[1, 2], v[1] * w[2]]) + 0.3 * v + x[0] * d
     moment = np.cross(d, v) + 2.0 * motion.rotation_vector + w * x[1] ** 2 + np.sin(motion.time)
@@ -120,7 +120,7 @@ STIFFNESS, DAMPING, MASS, GUIDE = 2e3, 30.0, 2.0, 500.0
 
 
 def maxwell(motion: mbd.mechanism.PairMotion) -> tuple[Array, Array, Array]:
-    """Return the wrench of a spring in series with a damper, parallel to a spring along z."""
+    """A spring in series with a damper, beside a spring along z."""
     stretch = motion.states
     force = -STIFFNESS * stretch - np.array([0, 0, GUIDE]) * motion.displacement
     return force, np.zeros(3), motion.velocity - STIFFNESS / DAMPING * stretch
@@ -139,7 +139,7 @@ MAXWELL = np.array([[0, 1, 0], [-GUIDE / MASS, 0, -STIFFNESS / MASS], [0, 1, -ST
 
 
 def test_maxwell_damper_against_an_integration_by_scipy() -> None:
-    """The error of position and state decreases with the square of the step."""
+    """The error of position and state falls with the square of the step."""
     exact = scipy.integrate.solve_ivp(
         lambda t, y: MAXWELL @ y + [0, -9.81, 0], (0, 0.4), [0, 0, 0.02], rtol=1e-11, atol=1e-13
     ).y[:, -1]

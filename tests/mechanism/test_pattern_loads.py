@@ -98,7 +98,7 @@ def test_derivatives_of_the_rows() -> None:
 
 
 def windmill(value: object, of: object = None) -> System:
-    """Return a free body and a rotor; the load may depend on the motion of both."""
+    """Return the body free in space, and a rotor; the load may depend on the motion of both."""
     body = FlexibleBody("sail", loaded_body(), damping_ratio=0.0)
     rotor = RigidBody("rotor", 1.0, np.ones(3), frames={"axis": Frame(), "rim": Frame((0.3, 0, 0))})
     ground = Ground({"axis": Frame()})
@@ -122,7 +122,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_jacobian_of_a_load_that_depends_on_a_motion(source: str) -> None:
-    """All terms equal differences, with joint coordinates and frames of both bodies."""
+    """All terms by differences, with joint coordinates and frames of both bodies."""
     system = windmill(*SOURCES[source])
     at, h = Assembler(system), 1e-6
     q0, v0 = RNG.uniform(-1, 1, len(at.q)), RNG.uniform(-1, 1, len(at.v))
@@ -188,7 +188,7 @@ VALUES = {"k": 300.0, "c": 2.0}
 
 
 def test_a_distributed_load_at_a_point_equals_a_force() -> None:
-    """A run, an equilibrium and its poles are the same with a pattern and with a force."""
+    """A run, an equilibrium and its poles with the same force as pattern and as force."""
     one, other = (driven_rod(VALUES, kind) for kind in ("pattern", "force"))
     runs = [simulate(system, t_end=0.2, dt=1e-3, tolerance=1e-10) for system in (one, other)]
     for name in ("position", "eta", "eta_rate"):
@@ -226,7 +226,7 @@ def test_sensitivities_of_a_load_that_depends_on_its_body() -> None:
 
 
 def test_a_load_gives_its_impulse() -> None:
-    """From rest, the momentum is p F t and the angular momentum p m₀ t, with any deformation."""
+    """From rest the momentum is p F t and the angular momentum p m₀ t, deformation or not."""
     t = 1e-4
     run = simulate(windmill(2.0), t_end=t, dt=1e-5, elastic_start="undeformed")
     momentum = run.momenta()[-1]

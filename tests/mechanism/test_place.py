@@ -28,7 +28,7 @@ def flexible() -> mbd.FlexibleBody:
 
 
 def pose(body: mbd.RigidBody | mbd.FlexibleBody, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return position and axes of a frame, computed from the attributes of the body."""
+    """Position and axes of a frame by the definition, from the attributes of the body."""
     if isinstance(body, mbd.RigidBody):
         x, F = (np.asarray(part) for part in body.frames[name])
     else:
@@ -82,7 +82,7 @@ def test_frames_of_other_bodies_are_targets() -> None:
 
 @pytest.mark.parametrize("angle", [0.0, 1e-7, np.pi - 1e-7, np.pi])
 def test_small_and_half_turns(angle: float) -> None:
-    """A rotation by π is about z, so that a plane mechanism stays in its plane."""
+    """Half a turn is about z, so that a plane mechanism stays in its plane."""
     ends = {"a": mbd.Frame((0, 0, 0)), "b": mbd.Frame((1, 0, 0))}
     bar = mbd.RigidBody("bar", 1.0, [0.1] * 3, frames=ends)
     goal = np.array([np.cos(angle), np.sin(angle), 0.0])

@@ -1,4 +1,4 @@
-"""Bodies remain at their initial positions, and a warning reports those that the assembly moves."""
+"""Bodies stay where they are placed; what the assembly moves is reported."""
 
 from __future__ import annotations
 

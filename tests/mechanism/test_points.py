@@ -1,4 +1,4 @@
-"""Forces and joints at named points of flexible bodies; points transmit no moments."""
+"""Forces and joints at named points of flexible bodies: as at interfaces, but without moments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ GROUND = Ground({"o": Frame(), "up": Frame((1.0, 0.7, 0.1)), "end": Frame((1.0, 
 
 
 def with_point() -> ReducedBody:
-    """Return the rod with a point that moves like its right interface."""
+    """The rod with a point that moves as its right interface."""
     body = rod()
     right = body.interface("right")
     return body.replace(points=(MaterialPoint("tip", right.point, right.motion[:3].T),))
@@ -76,7 +76,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_point_acts_like_the_interface_with_its_motion(kind: str) -> None:
+def test_a_point_acts_as_the_interface_with_its_motion(kind: str) -> None:
     point, interface = swing(kind, "tip"), swing(kind, "right")
     assert np.ptp(interface.q, axis=0).max() > 1e-3
     np.testing.assert_allclose(point.q, interface.q, atol=1e-9)
@@ -108,7 +108,7 @@ def test_the_energy_is_the_work_at_the_points() -> None:
     ],
     ids=["torque", "bushing", "revolute", "fixed", "line of a point"],
 )
-def test_moments_at_a_point_raise_an_error(create: Any) -> None:
+def test_moments_at_a_point_are_refused(create: Any) -> None:
     arm = FlexibleBody("arm", with_point(), position=(0.5, 0, 0))
     options = create(arm.frame("tip"))
     with pytest.raises(InputError, match=r"'part'.*'tip' of body 'arm'") as error:

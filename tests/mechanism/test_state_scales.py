@@ -1,4 +1,4 @@
-"""States of any magnitude converge, each with its own accuracy."""
+"""States of any size converge, and each one to its own accuracy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import dolfinx_mbd as mbd
 
 
 def chain(scale: float, small: float, speed: float) -> mbd.System:
-    """Return a body on a spring; its load has the states scale·e^(−at) and small·e^(−bt)."""
+    """A body on a spring, with a load of two decoupled states: scale·e^(−at) and small·e^(−bt)."""
 
     def law(motion: mbd.mechanism.PairMotion) -> tuple[tuple[float, ...], ...]:
         one, two = motion.states
@@ -42,7 +42,7 @@ def test_a_fast_state_does_not_limit_the_step() -> None:
 
 
 def test_round_off_of_a_large_state_at_rest() -> None:
-    """The iteration ends for a controller at its target, whose rate is only round-off."""
+    """A controller at its target: the rate is round-off, and the iteration ends."""
 
     def hold(t: float, s: float, rate: float, x: np.ndarray) -> tuple[float, np.ndarray]:
         return 1e-6 * x[0] - 5.0 * rate, np.array([1e7 * (-0.981e-3 - s)])

@@ -114,7 +114,7 @@ MASS = 40.0
 
 
 def rotor(speed: float, **options: Any) -> mbd.System:
-    """Return a freely spinning disc of 40 kg on one bearing, 10 µm from its neutral position."""
+    """A disc of 40 kg on one bearing, 10 µm beside its neutral position, that spins freely."""
     ground, start = mbd.Ground({"o": mbd.Frame()}), np.array([1e-5, 0.0, 0.0])
     disc = mbd.RigidBody(
         "disc", MASS, [1.0] * 3, frames={"o": mbd.Frame()}, position=start, omega=(0, 0, speed)
@@ -127,10 +127,7 @@ def rotor(speed: float, **options: Any) -> mbd.System:
 
 @pytest.mark.parametrize("speed", [150.0, 300.0, 600.0])
 def test_a_rotor_moves_as_its_coefficients_say(speed: float) -> None:
-    """The motion is the exact solution of M ẍ + C ẋ + K x = 0.
-
-    Beyond the table, the coefficients are those of the nearest speed.
-    """
+    """The exact solution of M ẍ + C ẋ + K x = 0; beyond the table with the nearest speed."""
     system = rotor(speed, outside="nearest")
     run = mbd.simulate(system, t_end=0.02, dt=2e-5)
     K, C = mbd.mechanism.BearingTable.read(FILES / "table.csv").matrices(speed)[0][:, :2, :2]
