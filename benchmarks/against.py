@@ -3,10 +3,10 @@
     git worktree add ../other 1b8dbd2
     ./with-fenicsx python3 benchmarks/against.py ../other [--pairs 5] [engine contact ...]
 
-Each task runs in turn in both versions, each
-time in a new process, with one thread. The table shows the median of the ratios of processor times:
-a ratio above 1 means that this checkout is slower. Compiled kernels are cached, except in the task
-`compilation`, which measures the first run with an empty cache.
+Each task runs in turn in both versions, each time in a new process, with one thread. The table
+shows the median of the ratios of processor times: a ratio above 1 means that this checkout is
+slower. Compiled kernels are cached, except in the task `compilation`, which measures the first run
+with an empty cache.
 """
 
 from __future__ import annotations
@@ -125,13 +125,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         caches = Path(folder) / "this", Path(folder) / "other"
         for task in options.tasks or TASKS:
-            times = np.array(
-                [
-                    [processor_time(*version) for version in pair]
-                    for pair in [((ROOT, task, caches[0]), (other, task, caches[1]))]
-                    * options.pairs
-                ]
-            )
+            pairs = []
+            for _ in range(options.pairs):
+                this_time = processor_time(ROOT, task, caches[0])
+                pairs.append((this_time, processor_time(other, task, caches[1])))
+            times = np.array(pairs)
             ratios = times[:, 0] / times[:, 1]
             this, that = np.median(times, axis=0)
             print(

@@ -20,7 +20,9 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd.mechanism.bearings import ElasticBearing, FiniteBearing, OilFilm, ShortBearing
 from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine
 
-DT, SPEED, START = 2e-5, 628.3, np.radians(440.0)
+DT, SPEED = 2e-5, 628.3  # time step, s, and angular velocity of the crank, rad/s
+START = np.radians(440.0)  # crank angle at the start, rad
+# Largest acceptable time of a step relative to the ideal joint
 LIMITS = {
     "ideal": 1.0,
     "short": 2.0,

@@ -16,7 +16,7 @@ __all__ = ["child", "median", "one_thread", "report"]
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
-ROOT = {
+MPI_SETTINGS = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_mpi_yield_when_idle": "1",
@@ -41,7 +41,7 @@ def child(
         command = ["mpirun", "-n", str(ranks), *command]
     run = subprocess.run(
         command,
-        env=one_thread() | ROOT | environment,
+        env=one_thread() | MPI_SETTINGS | environment,
         capture_output=True,
         text=True,
         check=False,

@@ -28,7 +28,8 @@ from dolfinx_mbd.fem import build_mesh
 from dolfinx_mbd.geometry import ConnectingRod
 from dolfinx_mbd.io.export.compiled import export_compiled_fmu
 
-OUTPUT, COUNT = "piston 2.position.x", 100
+OUTPUT = "piston 2.position.x"
+STEPS_PER_COMMUNICATION = 100  # time steps between two communication points
 
 
 def simulator(rod: Path) -> Simulator:
@@ -41,7 +42,7 @@ def run_package(model: Simulator, steps: int) -> tuple[float, list[float]]:
     values, start = [], time.perf_counter()
     for k in range(steps):
         model.step()
-        if (k + 1) % COUNT == 0:
+        if (k + 1) % STEPS_PER_COMMUNICATION == 0:
             values.extend(model.outputs.values())
     return (time.perf_counter() - start) / steps, values
 
@@ -58,8 +59,9 @@ def run_unit(folder: str, steps: int) -> tuple[float, list[float]]:
     unit.enterInitializationMode()
     unit.exitInitializationMode()
     values, start = [], time.perf_counter()
-    for k in range(steps // COUNT):
-        unit.doStep(k * COUNT * DT, COUNT * DT)
+    interval = STEPS_PER_COMMUNICATION * DT
+    for k in range(steps // STEPS_PER_COMMUNICATION):
+        unit.doStep(k * interval, interval)
         values.extend(unit.getReal([0]))
     seconds = time.perf_counter() - start
     unit.terminate()

@@ -18,7 +18,8 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 
-FORCE, PLACE = 1e4, (0.02657, 0.0047, -0.02818)
+FORCE, PLACE = 1e4, (0.02657, 0.0047, -0.02818)  # N, and the most stressed place of a fillet, m
+NEAR = 0.006  # largest distance from this place, m
 COARSE = mbd.geometry.Crankshaft(
     throw_angles=[0.0], fillet=0.003, size=0.016, per_circle=4, order=1
 )
@@ -28,13 +29,13 @@ def stress_of(shaft: mbd.geometry.Crankshaft) -> tuple[int, float]:
     """Return the number of cells and the stress near the place, Pa."""
     mesh = mbd.build_mesh(shaft, MPI.COMM_SELF)
     spec = mbd.InterfaceSpec(kind="averaged", axes=(0, 0, 1))
-    names = {"main_1": 0.5, "main_2": 0.5, "pin_1": -1.0}
-    interfaces = dict.fromkeys(names, spec)
+    factors = {"main_1": 0.5, "main_2": 0.5, "pin_1": -1.0}  # of the force, by interface
+    interfaces = dict.fromkeys(factors, spec)
     options = {"num_modes": 0, "stiffening": False}
     reduction = mbd.reduce(mesh, mbd.STEEL, interfaces=interfaces, **options)
     body, stress = reduction.body, mbd.durability.skin_stress(reduction, peaks=False)
-    load = sum(FORCE * share * body.interface(name).motion[0] for name, share in names.items())
-    near = np.linalg.norm(stress.points - PLACE, axis=1) < 0.006
+    load = sum(FORCE * factor * body.interface(name).motion[0] for name, factor in factors.items())
+    near = np.linalg.norm(stress.points - PLACE, axis=1) < NEAR
     values = stress.values("von Mises", np.linalg.solve(body.stiffness, load))[0]
     return mesh.mesh.topology.index_map(3).size_local, float(values[near].max())
 

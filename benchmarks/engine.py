@@ -33,9 +33,12 @@ if TYPE_CHECKING:
     from dolfinx_mbd.dynamics import System
     from dolfinx_mbd.mechanism import State
 
-DT, SPEED, RADIUS, SPACING, PISTON, CRANK = 1e-5, 628.318, 0.040, 0.080, 0.214, 0.952
-THROWS = (0.0, 4 * np.pi / 3, 2 * np.pi / 3)
-DAMPING = 1e-6
+DT, SPEED = 1e-5, 628.318  # time step, s, and angular velocity of the crank, rad/s
+RADIUS, SPACING = 0.040, 0.080  # crank radius and distance of the cylinders, m
+PISTON, CRANK = 0.214, 0.952  # masses, kg
+THROWS = (0.0, 4 * np.pi / 3, 2 * np.pi / 3)  # angles of the throws, rad
+DAMPING = 1e-6  # damping matrix / stiffness matrix of the rods, s
+# Number of timed steps of each program
 STEPS = {
     "package": 2000,
     "package, with a Python load": 2000,
@@ -100,7 +103,7 @@ def package(path: Path, steps: int, *, load: bool = False, reuse: bool = True) -
     start = time.perf_counter(), time.process_time()
     run = run_steps(steps)
     seconds, cpu = time.perf_counter() - start[0], time.process_time() - start[1]
-    path = [float(x) for x in run.body("piston 2").position[:61:10, 0]]
+    path = [float(x) for x in run.body("piston 2").position[:61:10, 0]]  # seven positions, m
     return {
         "ms": 1e3 * seconds / steps,
         "cpu": 1e3 * cpu / steps,
@@ -128,7 +131,7 @@ def exudyn(directory: Path, steps: int, *, all_nodes: bool = False, sparse: bool
     fem.surface = [{"Name": "none", "Trigs": np.zeros((0, 3), dtype=int)}]
     fem.modeBasis = {"matrix": data["modes"], "type": "HCBmodes"}
     rod = ObjectFFRFreducedOrderInterface(fem)
-    bores = [data[end] if all_nodes else four(data[end], data["positions"]) for end in ENDS]
+    bores = [data[end] if all_nodes else four_nodes(data[end], data["positions"]) for end in ENDS]
 
     mbs = exu.SystemContainer().AddSystem()
     inertia = [0.375 * CRANK * RADIUS**2] * 2 + [0.5 * CRANK * RADIUS**2, 0, 0, 0]
@@ -153,13 +156,13 @@ def exudyn(directory: Path, steps: int, *, all_nodes: bool = False, sparse: bool
         motion = SliderCrank(RADIUS, length).motion(throw, SPEED)
         tilt, rate = float(motion.rod_angle), float(motion.rod_velocity)
         c, s = np.cos(tilt), np.sin(tilt)
-        turn = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1.0]])
+        rotation = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1.0]])
         pin = np.array([RADIUS * np.cos(throw), RADIUS * np.sin(throw), z])
-        origin = pin - turn @ data["big_end point"]
+        origin = pin - rotation @ data["big_end point"]
         omega = np.array([0, 0, rate])
         speed = np.cross([0, 0, SPEED], pin) + np.cross(omega, origin - pin)
         body = rod.AddObjectFFRFreducedOrder(
-            mbs, positionRef=list(origin), rotationMatrixRef=turn, initialVelocity=list(speed),
+            mbs, positionRef=list(origin), rotationMatrixRef=rotation, initialVelocity=list(speed),
             initialAngularVelocity=list(omega), stiffnessProportionalDamping=DAMPING,
         )["oFFRFreducedOrder"]  # fmt: skip
         big, small = (
@@ -222,7 +225,7 @@ def exudyn(directory: Path, steps: int, *, all_nodes: bool = False, sparse: bool
     }
 
 
-def four(nodes: np.ndarray, positions: np.ndarray) -> np.ndarray:
+def four_nodes(nodes: np.ndarray, positions: np.ndarray) -> np.ndarray:
     """Return the four nodes of a bore closest to 0°, 90°, 180° and 270° at z = 0."""
     x = positions[nodes]
     centre = 0.5 * (x.max(axis=0) + x.min(axis=0))
@@ -237,8 +240,8 @@ def weights(x: np.ndarray, point: np.ndarray) -> list[float]:
     """Return weights near 1/n for which the weighted mean of the nodes (n, 3) is the point."""
     conditions = np.vstack([np.ones(len(x)), x.T / RADIUS])
     equal = np.full(len(x), 1 / len(x))
-    wrong = np.concatenate([[1.0], point / RADIUS]) - conditions @ equal
-    return list(equal + np.linalg.lstsq(conditions, wrong, rcond=1e-9)[0])
+    error = np.concatenate([[1.0], point / RADIUS]) - conditions @ equal
+    return list(equal + np.linalg.lstsq(conditions, error, rcond=1e-9)[0])
 
 
 def prepare(directory: Path, size: float) -> int:

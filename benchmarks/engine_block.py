@@ -27,9 +27,11 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd.mechanism.bearings import ElasticBearing, OilFilm, ShortBearing
 from dolfinx_mbd.mechanism.mechanisms import EngineDesign, engine, inline_engine
 
-STEPS_PER_CYCLE, RUN_IN, START, MODES = 2000, 100, np.radians(100.0), 6
+STEPS_PER_CYCLE, RUN_IN = 2000, 100  # steps; the first RUN_IN are not timed
+START, MODES = np.radians(100.0), 6  # crank angle at the start, rad; modes of each body
 PRESSURE_MODES, CLEARANCE, VISCOSITY = 0.05, 3e-5, 0.015  # –, m, Pa s
 SPEEDS = {3: 628.3, 4: 209.4}  # rad/s, of the engines with three and four cylinders
+# Goals: the ratios of the tables, and the peak memory in GB
 LIMITS = {
     "ideal joints": 3.0,
     "oil films": 8.0,

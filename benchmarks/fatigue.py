@@ -48,8 +48,8 @@ def measure(points: int, instants: int, modes: int, planes: int, criterion: str)
     eta = 0.5 + np.sin(t[:, None, None] * speeds + phases).sum(axis=1)
     runs = [(SimpleNamespace(time=t, eta=eta), 1.0)]
     options = {"material": "AISI 4340", "comm": comm, "criterion": criterion, "planes": planes}
-    few = body.replace(stress=StressModes(stress.points[:2], stress.stress[:, :2]))
-    mbd.fatigue(few, runs, **options)  # loads the kernels
+    two_points = body.replace(stress=StressModes(stress.points[:2], stress.stress[:, :2]))
+    mbd.fatigue(two_points, runs, **options)  # loads the kernels
     before = comm.allreduce(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     comm.Barrier()
     start, cpu = time.perf_counter(), time.process_time()

@@ -115,9 +115,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "rod.npz"
         prepare(path, arguments.size)
-        for turn in range(arguments.rounds):
+        for round_number in range(arguments.rounds):
             for number, case in enumerate(cold):
-                cache = str(Path(directory) / f"cache {turn} {number}")
+                cache = str(Path(directory) / f"cache {round_number} {number}")
                 for runs in (cold, warm):
                     runs[case].append(child(__file__, [case, str(path)], NUMBA_CACHE_DIR=cache))
                 assert not warm[case][-1]["compiled"], "a second process compiles kernels again"

@@ -73,29 +73,31 @@ SYSTEMS: dict[str, tuple[Callable[[], mbd.System], float]] = {
 
 def error(run: mbd.results.Solution, reference: mbd.results.Solution) -> float:
     """Return the largest error of a joint force, relative to the largest force of the joint."""
-    worst, phase = 0.0, run.time - run.time[0]
-    exact = reference.time - reference.time[0]
+    largest_error, time = 0.0, run.time - run.time[0]
+    reference_time = reference.time - reference.time[0]
     for joint in run.system.joints:
-        known = reference.joint(joint.name).force
-        limit = CubicSpline(exact, known)(phase)
-        size = np.abs(known).max()
-        worst = max(worst, float(np.abs(run.joint(joint.name).force - limit).max() / size))
-    return worst
+        reference_force = reference.joint(joint.name).force
+        expected = CubicSpline(reference_time, reference_force)(time)
+        difference = float(np.abs(run.joint(joint.name).force - expected).max())
+        largest_error = max(largest_error, difference / float(np.abs(reference_force).max()))
+    return largest_error
 
 
-def refined(solve: Callable[[int], Any], sizes: Any, reference: Any, accuracy: float) -> str:
-    """Return size, seconds and error of the first result that is accurate enough."""
+def refined(
+    solve: Callable[[int], Any], sizes: Any, reference: Any, accuracy: float
+) -> tuple[int, float]:
+    """Return size and seconds of the first result that is accurate enough."""
     for size in sizes:
         try:
             solve(size)
-        except PeriodicError:  # (too few harmonics)
+        except PeriodicError:  # too few harmonics
             continue
         begin = time.process_time()
         run = solve(size)
         seconds = time.process_time() - begin
-        if (left := error(run, reference)) <= accuracy:
-            return f"{size},{seconds:.4f},{left:.1e}"
-    raise SystemExit(f"no result has the accuracy {accuracy:g}; the last one has {left:.2g}")
+        if (last_error := error(run, reference)) <= accuracy:
+            return size, seconds
+    raise SystemExit(f"no result has the accuracy {accuracy:g}; the last one has {last_error:.2g}")
 
 
 def main() -> None:
@@ -108,17 +110,17 @@ def main() -> None:
     for name, (build, period) in SYSTEMS.items():
         system = build()
         reference = harmonic_balance(system, period, num_harmonics=48)
-        few = refined(
+        harmonics, balance_seconds = refined(
             lambda n: harmonic_balance(system, period, num_harmonics=n),
             (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24), reference, accuracy,
         )  # fmt: skip
-        many = refined(
+        steps, step_seconds = refined(
             lambda n: periodic(system, period, dt=period / n),
             (100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400), reference, accuracy,
         )  # fmt: skip
-        (harmonics, one, _), (steps, two, _) = few.split(","), many.split(",")
-        ratio = float(two) / float(one)
-        print(f"| {name} | {harmonics} | {one} | {steps} | {two} | {ratio:.1f} |")
+        ratio = step_seconds / balance_seconds
+        cells = f"{harmonics} | {balance_seconds:.4f} | {steps} | {step_seconds:.4f}"
+        print(f"| {name} | {cells} | {ratio:.1f} |")
 
 
 if __name__ == "__main__":

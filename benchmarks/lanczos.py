@@ -4,10 +4,9 @@
 
 Both methods compute 24 modes of the rod held at both ends, with the same matrices and the same
 factors (of MUMPS and, if PETSc has it, of CHOLMOD with METIS on the nodes, and of CHOLMOD as PETSc
-calls it). Each measurement is a separate process on one
-thread. The factorization and solves with one and with eight right-hand sides are also timed. The
-eigenvalues must agree to 1e-10; Sylvester's law of inertia shows that none is missing. `--blocks`
-compares several block sizes.
+calls it). Each measurement is a separate process on one thread. The factorization and solves with
+one and with eight right-hand sides are also timed. The eigenvalues must agree to 1e-10; Sylvester's
+law of inertia shows that none is missing. `--blocks` compares several block sizes.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from children import child, median, report
 from reduction import SIZES, prepare, read
 
-OMEGA = np.array([20.0, -30.0, 180.0])
+OMEGA = np.array([20.0, -30.0, 180.0])  # rad/s
 
 
 def measure(path: Path) -> dict[str, Any]:

@@ -10,18 +10,18 @@ from dolfinx_mbd.reduction.mode_tables import material_groups
 
 __all__ = ["warn_of_prestress", "warn_of_several_materials", "warn_of_units"]
 
-PLAUSIBLE = (1e5, 1e12)
-"""Range of the strengths of materials, Pa."""
+PLAUSIBLE_STRENGTHS = (1e5, 1e12)
+"""Smallest and largest plausible strength of a material, Pa."""
 
 
 def warn_of_units(owner: str, stresses: Mapping[str, float | None]) -> None:
     """Warn of strengths, Pa, that are implausible because of their unit; None is not checked.
 
     Args:
-        owner: What the strengths belong to, for the message.
+        owner: Material or argument to which the strengths belong, for the message.
         stresses: Strengths by name, Pa.
     """
-    low, high = PLAUSIBLE
+    low, high = PLAUSIBLE_STRENGTHS
     for name, value in stresses.items():
         if value is not None and not low <= value <= high:
             text = (

@@ -87,7 +87,8 @@ def equivalent_range(
     k = number("slope", slope, positive=True)
     total = number("cycles", cycles, positive=True)
     ranges, _, counts = count_cycles(history, residue)
-    top = ranges.max(initial=0.0)
-    if not top:
+    largest = ranges.max(initial=0.0)
+    if not largest:
         return 0.0
-    return float(top * (counts @ (ranges / top) ** k / total) ** (1 / k))
+    # Powers of relative ranges do not overflow
+    return float(largest * (counts @ (ranges / largest) ** k / total) ** (1 / k))

@@ -286,14 +286,17 @@ class FatigueMaterial:
         law |= {"mean": MEANS.index(mean_stress), "strain": float(strain)}
         law |= {"knee": line.stress, "knee_cycles": line.cycles}
         law |= {"slope": line.slope, "second_slope": line.second_slope}
-        needs = {"Goodman": "tensile_strength", "Gerber": "tensile_strength"}
-        needs |= {"FKM": "mean_sensitivity"}
-        need = needs.get(mean_stress)
-        if need is not None and getattr(self, need) is None:
+        required = {
+            "Goodman": "tensile_strength",
+            "Gerber": "tensile_strength",
+            "FKM": "mean_sensitivity",
+        }.get(mean_stress)
+        if required is not None and getattr(self, required) is None:
             text = (
-                f"the correction by {mean_stress} needs {need}, which {self.name!r} does not have"
+                f"the correction by {mean_stress} needs {required}, which {self.name!r} does not "
+                "have"
             )
-            raise InputError(text, argument="material", value=self, expected=need)
+            raise InputError(text, argument="material", value=self, expected=required)
         law["strength"] = self.tensile_strength or math.nan
         law["sensitivity"] = self.mean_sensitivity or math.nan
         if strain:
@@ -312,21 +315,26 @@ class FatigueMaterial:
         if self.factors:
             text = "without factors for method='strain'; they belong to the S-N line"
             reject("material", self, text)
-        E, s, b = data.young, data.strength, data.strength_exponent
-        e, c = data.ductility, data.ductility_exponent
-        first, second = (s / E, b), (e, c)
+        E, hardening, n = data.young, data.hardening, data.hardening_exponent
+        assert hardening is not None
+        assert n is not None
+        # Coefficient and exponent of the two terms of the strain amplitude, or of the product of
+        # the amplitude and the largest stress of the cycle, σ'_f (2N)^b at zero mean stress
+        strength, b = data.strength, data.strength_exponent
+        elastic, plastic = (strength / E, b), (data.ductility, data.ductility_exponent)
         if mean_stress == "Smith-Watson-Topper":
-            first, second = (s * s / E, 2 * b), (s * e, b + c)
-        values = (E, data.hardening, data.hardening_exponent, *first, *second)
+            elastic = strength * elastic[0], b + elastic[1]
+            plastic = strength * plastic[0], b + plastic[1]
         names = LAW[LAW.index("young") :]
-        return {name: float(value) for name, value in zip(names, values, strict=True) if value}
+        return dict(zip(names, (E, hardening, n, *elastic, *plastic), strict=True))
 
 
 def read_fatigue_materials(path: str | Path) -> dict[str, FatigueMaterial]:
     """Read fatigue materials from a TOML file.
 
-    The file contains a table for each material, with the attributes of `FatigueMaterial`; a factor
-    is a list of a number and its source, and `strain_life` is a subtable.
+    The file contains a table for each material, with the attributes of `FatigueMaterial`, or with
+    `strength` and `exponent` of `FatigueMaterial.basquin`. A factor is a list of a number and its
+    source, and `strain_life` is a subtable.
 
     Args:
         path: Path of the file.
@@ -352,8 +360,8 @@ def read_fatigue_materials(path: str | Path) -> dict[str, FatigueMaterial]:
             strain = table.get("strain_life")
             strain = StrainLife(**strain) if isinstance(strain, dict) else strain
             values = {**table, "strain_life": strain}
-            make = FatigueMaterial.basquin if "strength" in table else FatigueMaterial
-            result[name] = make(**{"name": name, **values})  # type: ignore[operator]
+            create = FatigueMaterial.basquin if "strength" in table else FatigueMaterial
+            result[name] = create(**{"name": name, **values})  # type: ignore[operator]
         except InputError as error:
             raise FileError(f"'{path}': [{name}]: {error}", path=path) from None
         except TypeError as error:
@@ -368,11 +376,12 @@ def material_of(value: FatigueMaterial | str) -> FatigueMaterial:
         if value not in EXAMPLES:
             unknown("material", value, EXAMPLES, "the examples are")
         return EXAMPLES[value]
-    kind: FatigueMaterial = instance("material", value, FatigueMaterial)
-    return kind
+    material: FatigueMaterial = instance("material", value, FatigueMaterial)
+    return material
 
 
 def _slope(argument: str, value: float, least: float) -> float:
+    """Return a checked exponent of the S-N line, which is positive and at least `least`."""
     slope = number(argument, value)
     if slope <= 0.0:
         reject(argument, value, "positive; otherwise the S-N line rises: more stress, longer life")
@@ -380,6 +389,7 @@ def _slope(argument: str, value: float, least: float) -> float:
 
 
 def _probability(value: float) -> float:
+    """Return a checked probability of survival."""
     probability = number("survival", value)
     if not 0.0 < probability < 1.0:
         reject("survival", value, "a probability between 0 and 1, for example 0.977")

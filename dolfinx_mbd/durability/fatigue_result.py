@@ -199,15 +199,12 @@ class FatigueResult:
         Note: Collective if the points are distributed.
         """
         comm = self._distribution
-        low, high = (
-            self.points.min(axis=0, initial=np.inf),
-            self.points.max(axis=0, initial=-np.inf),
-        )
-        parts = [(low, high, len(self.points))]
-        parts = parts if comm is None else comm.allgather(parts[0])
-        lows, highs, sizes = zip(*parts, strict=True)
+        low = self.points.min(axis=0, initial=np.inf)
+        high = self.points.max(axis=0, initial=-np.inf)
+        here = (low, high, len(self.points))
+        lows, highs, counts = zip(*([here] if comm is None else comm.allgather(here)), strict=True)
         size = float(np.linalg.norm(np.max(highs, axis=0) - np.min(lows, axis=0)))
-        first = 0 if comm is None else sum(sizes[: comm.rank])
+        first = 0 if comm is None else sum(counts[: comm.rank])  # number of the first point here
         radius = APART * size if apart is None else number("apart", apart, positive=True, unit="m")
         places = worst_places(
             comm,
@@ -221,7 +218,8 @@ class FatigueResult:
         )
         table = []
         for place in places:
-            k, entry = int(place.time) - first, None  # the "time" is the number of the point
+            k = int(place.time) - first  # the "time" is the number of the point over all ranks
+            entry = None
             if 0 <= k < len(self.points):
                 entry = DamagedPlace(
                     damage=place.value,
@@ -235,7 +233,7 @@ class FatigueResult:
                     distance=place.distance,
                 )
             entries = [entry] if comm is None else comm.allgather(entry)
-            table += [known for known in entries if known is not None][:1]
+            table.append(next(known for known in entries if known is not None))
         return FatigueTable(table)
 
     def _values(self) -> dict[str, Array]:

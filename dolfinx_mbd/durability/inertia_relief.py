@@ -36,7 +36,7 @@ __all__ = ["LoadCases", "inertia_relief"]
 Array = NDArray[np.float64]
 
 MISSING_ENERGY = 0.05
-"""Share of the strain energy that the modes omit, above which `inertia_relief` warns."""
+"""Fraction of the strain energy omitted by the modes above which `inertia_relief` warns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,33 +106,36 @@ def inertia_relief(
     instance("source", source, (Reduction, Recovery, ReducedBody))
     reduction = source.reduction if isinstance(source, Recovery) else source
     body = reduction if isinstance(reduction, ReducedBody) else reduction.body
-    loads = _rows("wrenches", wrenches, [i.name for i in body.interfaces], 6)
-    factors = _rows("amplitudes", amplitudes, [p.name for p in body.loads], None)
+    wrench_rows = _rows("wrenches", wrenches, [i.name for i in body.interfaces], 6)
+    amplitude_rows = _rows("amplitudes", amplitudes, [p.name for p in body.loads], None)
     spin = np.atleast_2d(array("omega", omega))
     if spin.ndim != 2 or spin.shape[1] != 3:
         vector("omega", omega, unit="rad/s")
-    counts = {len(rows) for rows in (*loads.values(), *factors.values(), spin)} - {1}
+    # A load with one row applies to all load cases
+    all_rows = (*wrench_rows.values(), *amplitude_rows.values(), spin)
+    counts = {len(rows) for rows in all_rows} - {1}
     if len(counts) > 1:
         text = f"the loads have different numbers of load cases: {sorted(counts)}"
         raise InputError(text, argument="wrenches")
     count = counts.pop() if counts else 1
     spin = np.broadcast_to(spin, (count, 3))
-    wrench: dict[str, Array] = {i.name: np.zeros((count, 6)) for i in body.interfaces}
-    wrench |= {name: np.broadcast_to(rows, (count, 6)) for name, rows in loads.items()}
-    amplitude = {name: np.broadcast_to(rows, (count,)) for name, rows in factors.items()}
+    case_wrenches: dict[str, Array] = {i.name: np.zeros((count, 6)) for i in body.interfaces}
+    case_wrenches |= {n: np.broadcast_to(rows, (count, 6)) for n, rows in wrench_rows.items()}
+    case_amplitudes = {n: np.broadcast_to(rows, (count,)) for n, rows in amplitude_rows.items()}
     with np.errstate(over="ignore", invalid="ignore"):
-        eta, rigid = _equilibrium(body, wrench, amplitude, spin)
+        eta, rigid = _equilibrium(body, case_wrenches, case_amplitudes, spin)
     if not (np.isfinite(eta).all() and np.isfinite(rigid).all()):
         raise InputError("a load case is not finite: a load or an angular velocity is too large")
     if isinstance(reduction, ReducedBody) or reduction.residuals is None:
-        _warn_of_missing_energy(body, wrench, eta)
-    return LoadCases(np.arange(count, dtype=float), eta, spin, wrench, rigid[:, :3], rigid[:, 3:])
+        _warn_of_missing_energy(body, case_wrenches, eta)
+    cases = np.arange(count, dtype=float)
+    return LoadCases(cases, eta, spin, case_wrenches, rigid[:, :3], rigid[:, 3:])
 
 
 def _rows(argument: str, values: Any, valid: list[str], columns: int | None) -> dict[str, Array]:
     """Return the values of each name with one row for each load case.
 
-    A row has some columns, or is a number if `columns` is None.
+    A row has `columns` numbers; it is a single number if `columns` is None.
     """
     instance(argument, values, Mapping)
     rows = {}
@@ -160,13 +163,14 @@ def _equilibrium(
     body: ReducedBody, wrenches: Mapping[str, Array], amplitudes: Mapping[str, Array], omega: Array
 ) -> tuple[Array, Array]:
     """Return elastic coordinates (nc, n) and rigid accelerations (a₀, α), shape (nc, 6)."""
-    products = np.stack([omega[:, i] * omega[:, j] for i, j in SPINS], axis=1)
-    load: Array = products @ spin_loads(body).T
+    spin_products = np.stack([omega[:, i] * omega[:, j] for i, j in SPINS], axis=1)
+    load: Array = spin_products @ spin_loads(body).T  # (nc, 6 + n): rigid motions, then modes
     for interface in body.interfaces:
         load = load + wrenches[interface.name] @ interface_map(body, interface.name)
     for name, amplitude in amplitudes.items():
-        p = body.load_pattern(name)
-        load = load + amplitude[:, None] * np.concatenate([p.force, p.moment, p.modes])
+        pattern = body.load_pattern(name)
+        work = np.concatenate([pattern.force, pattern.moment, pattern.modes])
+        load = load + amplitude[:, None] * work
     mass = linearize_body(body).mass
     rigid = np.asarray(np.linalg.solve(mass[RIGID, RIGID], load[:, RIGID].T).T, dtype=float)
     elastic: Array = load[:, ELASTIC] - rigid @ mass[RIGID, ELASTIC]
@@ -178,16 +182,17 @@ def _equilibrium(
 def _warn_of_missing_energy(body: ReducedBody, wrenches: Mapping[str, Array], eta: Array) -> None:
     """Warn if the modes omit a large share of the strain energy due to the wrenches.
 
-    If E_k is the missing energy of component k, the missing energy of all components together is at
-    most (Σ √E_k)².
-    If the reduction has omitted no elastic mode, the constraint modes represent self-equilibrated
-    wrenches exactly. The missing energy then depends on the resultant only, and the bound also
-    holds for a wrench with this resultant at one interface.
+    If E_k is the missing energy of component k of the wrenches, the missing energy of all
+    components together is at most (Σ √E_k)². If the reduction has omitted no elastic mode, the
+    constraint modes represent self-equilibrated wrenches exactly. The missing energy then depends
+    on the resultant only, and the bound also holds for a wrench with this resultant at one
+    interface.
     """
-    errors = list(static_errors(body).values())[6:]
+    spins = len(SPINS)  # unit loads before those of the interfaces
+    errors = list(static_errors(body).values())[spins:]
     if not errors or body.stiffening is None or body.stiffening.work is None:
         return
-    roots = np.sqrt(np.maximum(errors * body.stiffening.work[6:], 0.0)).reshape(-1, 6)
+    roots = np.sqrt(np.maximum(errors * body.stiffening.work[spins:], 0.0)).reshape(-1, 6)
     loads = np.stack([wrenches[i.name] for i in body.interfaces])
     bounds = [np.einsum("ktc,kc->t", np.abs(loads), roots)]
     if not any(mode.frequency for mode in body.left_out):

@@ -55,12 +55,12 @@ RESOLUTION = np.deg2rad(0.5)  # angle to which the worst plane is refined
 
 
 class _Task(NamedTuple):
-    """The histories and the law, as the kernels need them."""
+    """The arguments of the kernels that do not depend on the points."""
 
     eta: Array  # all runs, one after the other, (nt, n)
     offsets: NDArray[np.int64]  # first instants of the runs, and nt
-    weights: Array  # share over duration of each run, 1/s
-    law: Array
+    weights: Array  # share of each run divided by its duration, 1/s
+    law: Array  # see `LAW`
     criterion: Criterion
     closed: bool
     planes: int
@@ -214,7 +214,7 @@ def _histories(source: Any, runs: Any) -> tuple[Array, NDArray[np.int64], Array]
 
 
 def _distribute_points(task: _Task, stress: StressModes, comm: Any) -> Array:
-    """Return the results (points, 10) at all points; each rank computes a part of them."""
+    """Return the results (points, len(COLUMNS)); each rank computes a part of the points."""
     size, rank = (1, 0) if comm is None else (comm.size, comm.rank)
     bounds = np.linspace(0, len(stress.points), size + 1).astype(int)
     part = slice(bounds[rank], bounds[rank + 1])
@@ -224,13 +224,13 @@ def _distribute_points(task: _Task, stress: StressModes, comm: Any) -> Array:
 
 def _checked_damage(task: _Task, modes: Array, points: Array, comm: Any) -> Array:
     """Return the results at points of this rank; raise an error if a mean is too large."""
-    message = None
     if comm is None:
         rows = point_damage(task, modes)
     else:
         with shared_errors(comm):
             rows = point_damage(task, modes)
     bad = np.flatnonzero(np.isnan(rows[:, DAMAGE]))
+    message = None
     if len(bad):
         message = _mean_message(task, rows[bad[0], RANGE_MEAN], points[bad[0]])
     if comm is not None:
@@ -243,14 +243,14 @@ def _checked_damage(task: _Task, modes: Array, points: Array, comm: Any) -> Arra
 
 def _mean_message(task: _Task, mean: float, point: Array) -> str:
     """Return the message for a mean that reaches the tensile strength at a point."""
-    at = ", ".join(f"{1e3 * x:.4g}" for x in point)
+    position = ", ".join(f"{1e3 * x:.4g}" for x in point)
     quantity, cause = "the mean stress of a cycle", "the part breaks statically"
     cure = "see mbd.strength"
     if task.criterion == "shear":  # the part need not break: the mean is twice the normal stress
         quantity, cause = "twice the mean normal stress of a cycle", "the correction does not hold"
         cure = "use 'Smith-Watson-Topper' or 'FKM', or another criterion"
     return (
-        f"{quantity}, {1e-6 * mean:.4g} MPa at ({at}) mm, reaches the tensile strength, "
+        f"{quantity}, {1e-6 * mean:.4g} MPa at ({position}) mm, reaches the tensile strength, "
         f"{1e-6 * task.law[STRENGTH]:.4g} MPa: {cause}, or the point is a singularity of the model "
         f"({cure})"
     )
@@ -265,16 +265,15 @@ def _warn_of_strength(task: _Task, modes: Array, points: Array, comm: Any) -> No
     name = "von Mises" if ductile else "greatest principal"
     stress, _ = envelope_over_time([modes], task.eta, QUANTITIES[name])
     k = int(stress.argmax()) if len(stress) else 0
-    largest = (float(stress[k]), tuple(points[k])) if len(stress) else (0.0, (0.0,) * 3)
+    peak, place = (float(stress[k]), tuple(points[k])) if len(stress) else (0.0, (0.0,) * 3)
     if comm is not None:
-        largest = max(comm.allgather(largest))
-    peak, place = largest
+        peak, place = max(comm.allgather((peak, place)))
     if law["strain"]:
         peak = neuber_stresses(np.array([max(peak, 0.0)]), task.law)[0]
     if peak > law["strength"]:
-        at = ", ".join(f"{1e3 * x:.4g}" for x in place)
+        position = ", ".join(f"{1e3 * x:.4g}" for x in place)
         text = (
-            f"the {'von Mises' if ductile else 'principal'} stress at ({at}) mm reaches "
+            f"the {'von Mises' if ductile else 'principal'} stress at ({position}) mm reaches "
             f"{1e-6 * peak:.4g} MPa, more than the tensile strength, {1e-6 * law['strength']:.4g} "
             "MPa: the part breaks in the first cycle, or the point is a singularity of the model. "
             "Its life is not valid; see mbd.strength"
@@ -284,14 +283,15 @@ def _warn_of_strength(task: _Task, modes: Array, points: Array, comm: Any) -> No
 
 
 def point_damage(task: _Task, modes: Array) -> Array:
-    """Return the results (points, 10) at points with stress modes (6, points, n), Pa.
+    """Return the results (points, len(COLUMNS)) for stress modes (6, points, n), Pa.
 
-    Points are left out if an upper bound of their stress does no damage.
+    Rows remain zero if an upper bound of the stress at the point does no damage.
     """
     out = np.zeros((modes.shape[1], len(COLUMNS)))
     active = np.flatnonzero(_damage_bounds(task, modes) != 0.0)  # NaN: the mean may be too large
     histories = np.ascontiguousarray(task.eta.T)
-    block = max(1, int(BLOCK_BYTES / (48 * histories.shape[1])))
+    bytes_of_a_point = 6 * histories.itemsize * histories.shape[1]
+    block = max(1, int(BLOCK_BYTES / bytes_of_a_point))
     normals, spacing = half_sphere(task.planes)
     common = (task.offsets, task.weights, task.law, task.closed)
     for start in range(0, len(active), block):
@@ -309,12 +309,16 @@ def point_damage(task: _Task, modes: Array) -> Array:
 
 
 def half_sphere(count: int) -> tuple[Array, Array]:
-    """Return unit vectors evenly on half a sphere (count, 3), and the angles of refinement, rad."""
+    """Return unit vectors on half a sphere, (count, 3), and decreasing angles of refinement, rad.
+
+    The vectors are evenly distributed: on a spiral with the golden angle π (3 − √5) between
+    successive vectors, and at equal steps of z.
+    """
     k = np.arange(count)
     z = (k + 0.5) / count
     angle, radius = k * np.pi * (3.0 - np.sqrt(5.0)), np.sqrt(1.0 - z * z)
     normals = np.stack([radius * np.cos(angle), radius * np.sin(angle), z], axis=1)
-    spacing = np.sqrt(2.0 * np.pi / count)
+    spacing = np.sqrt(2.0 * np.pi / count)  # root of the area of half a sphere for each vector
     halvings = max(1, int(np.ceil(np.log2(spacing / RESOLUTION))))
     return normals, spacing * 0.5 ** np.arange(1, halvings + 1)
 
@@ -334,9 +338,12 @@ def _signed_stress(stress: Array, criterion: Criterion) -> Array:
 def _damage_bounds(task: _Task, modes: Array) -> Array:
     """Return bounds (points,) of the damage of a cycle; NaN if the mean may be too large.
 
-    The norm of the stress is at most Σ|S_k| max|η_k|, and its range at most Σ|S_k| range η_k.
+    With the stress S_k of mode k, the norm |σ| of the stress is at most Σ|S_k| max|η_k|, and the
+    norm of its range at most Σ|S_k| range η_k. A normal stress is at most |σ|, twice a shear stress
+    √2 |σ|, and the von Mises stress √(3/2) |σ|. The sign of the scalar criteria may change, so that
+    half their range is bounded by their greatest value.
     """
-    weights = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
+    weights = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])  # a shear stress is twice in the tensor
     norms = (1.0 + BOUND_MARGIN) * np.sqrt(np.einsum("c,cpk->pk", weights, modes**2))
     greatest = norms @ np.abs(task.eta).max(axis=0)
     half_range = 0.5 * (norms @ np.ptp(task.eta, axis=0))

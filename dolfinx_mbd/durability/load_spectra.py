@@ -57,7 +57,8 @@ def load_spectrum(
     status = study["case_status"].values.ravel()
     eta = study[key].values.reshape(count, *study[key].shape[len(shape) :])
     times = study["time"].values
-    times = times.reshape(count, -1) if times.ndim > len(shape) else np.tile(times, (count, 1))
+    own_times = times.ndim > len(shape)  # otherwise all cases have the same times
+    times = times.reshape(count, -1) if own_times else np.tile(times, (count, 1))
     runs = []
     for k, share in enumerate(weights.ravel()):
         if share == 0.0:
@@ -65,6 +66,7 @@ def load_spectrum(
         if status[k] != "done":
             text = f"case {k} of the study is {status[k]}; give it the share 0 or compute it again"
             raise InputError(text, argument="study", value=status[k])
-        rows = np.isfinite(times[k])  # shorter runs end with NaN
-        runs.append((SimpleNamespace(time=times[k][rows], eta=eta[k][rows]), float(share)))
+        recorded = np.isfinite(times[k])  # shorter runs end with NaN
+        history = SimpleNamespace(time=times[k][recorded], eta=eta[k][recorded])
+        runs.append((history, float(share)))
     return runs

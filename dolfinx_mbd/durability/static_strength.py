@@ -122,12 +122,12 @@ def strength(
     size = result.size
     radius = APART * size if apart is None else number("apart", apart, positive=True, unit="m")
     places: list[WeakPlace] = []
-    for k, (name, value) in enumerate(limits.items()):
-        shares = np.where((result.group == k) & (utilization > 0), utilization, -np.inf)
+    for k, (name, material_limit) in enumerate(limits.items()):
+        of_material = (result.group == k) & (utilization > 0)
         worst = worst_places(
             result.comm,
             result.points,
-            shares,
+            np.where(of_material, utilization, -np.inf),
             result.time,
             result.interfaces,
             count=int(count),
@@ -136,9 +136,15 @@ def strength(
         )
         places += [
             WeakPlace(
-                1 / p.value, p.value * value, p.time, p.position, name, p.interface, p.distance
+                factor=1 / place.value,
+                stress=place.value * material_limit,
+                time=place.time,
+                position=place.position,
+                material=name,
+                interface=place.interface,
+                distance=place.distance,
             )
-            for p in worst
+            for place in worst
         ]
     return Strength(
         criterion if isinstance(criterion, str) else getattr(criterion, "__name__", "criterion"),
@@ -241,29 +247,33 @@ def _critical_extreme(criterion: str) -> tuple[Literal["greatest", "least"], flo
 def _greatest_values(
     recovery: Recovery, factors: Array, criterion: Callable[[Any], Any]
 ) -> tuple[Array, NDArray[np.int64]]:
-    """Return the greatest value of a UFL criterion at each point, and the index of its instant."""
+    """Return the greatest value of a UFL criterion at each point, and the index of its instant.
+
+    `factors` are those of `recovery.displacements` at each instant, shape (nt, m).
+    """
     space, points = recovery.space, recovery.points
     u = fem.Function(space)
     recovery.stress_components(u)  # raises an error if the stress law is not known
     assert recovery.stress is not None
     sigma = recovery.stress(u)
     if sigma.ufl_shape == (2, 2):
+        # Plane stress: the components in the third direction are zero
         rows = [[sigma[i, 0], sigma[i, 1], 0.0] for i in range(2)]
         sigma = ufl.as_matrix([*rows, [0.0, 0.0, 0.0]])
     value = _checked_criterion(criterion, sigma)
     compiled = fem.Expression(value, points.reference)
     count = len(points.cells) * len(points.reference)
-    best, when = np.full(count, -np.inf), np.zeros(count, dtype=np.int64)
+    best, best_row = np.full(count, -np.inf), np.zeros(count, dtype=np.int64)
     finite = True
-    for row, eta in enumerate(factors):
-        as_function(space, recovery.displacements @ eta, u)
+    for row, instant in enumerate(factors):
+        as_function(space, recovery.displacements @ instant, u)
         values = np.asarray(compiled.eval(points.mesh, points.cells)).reshape(-1)
         finite = finite and bool(np.isfinite(values).all())
         better = values > best
-        best[better], when[better] = values[better], row
+        best[better], best_row[better] = values[better], row
     message = "the criterion is not finite at some points; check it for a division by zero"
     raise_together(space.mesh.comm, None if finite else message)
-    return best, when
+    return best, best_row
 
 
 def _materials_by_name(materials: BodyMaterials | None) -> dict[str, AnyMaterial | None]:

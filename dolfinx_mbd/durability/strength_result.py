@@ -162,10 +162,10 @@ class Strength:
         head = f"{'factor':>9} {'MPa':>9} {'limit':>9} {clock:>11} {'x, y, z (mm)':>29}"
         lines = [f"safety factor by {self.criterion}", f"{head}  material, nearest interface"]
         for p in self.places:
-            at = " ".join(f"{1e3 * x:9.3f}" for x in p.position)
+            position = " ".join(f"{1e3 * x:9.3f}" for x in p.position)
             near = f"{p.interface}, {1e3 * p.distance:.1f} mm" if p.interface else "-"
             numbers = (
                 f"{p.factor:9.4g} {1e-6 * p.stress:9.4g} {1e-6 * self.limits[p.material]:9.4g}"
             )
-            lines.append(f"{numbers} {scale * p.time:11.6g} {at}  {p.material}, {near}")
+            lines.append(f"{numbers} {scale * p.time:11.6g} {position}  {p.material}, {near}")
         return "\n".join(lines)

@@ -39,14 +39,15 @@ def write_surface(
     skin = body.skin
     if skin is None or any(len(v) != len(skin.points) for v in values.values()):
         raise InputError(f"body {body.name!r} has no skin with these points", argument="path")
-    corners = np.insert(skin.triangles, 0, 3, axis=1)
+    # VTK writes the number of corners before the corners of each polygon
+    polygons = np.insert(skin.triangles, 0, 3, axis=1)
 
     def write(file: BinaryIO) -> None:
         head = f"# vtk DataFile Version 3.0\n{title}\nASCII\nDATASET POLYDATA\n"
         file.write(f"{head}POINTS {len(skin.points)} double\n".encode())
         np.savetxt(file, skin.points)
-        file.write(f"POLYGONS {len(corners)} {corners.size}\n".encode())
-        np.savetxt(file, corners, fmt="%d")
+        file.write(f"POLYGONS {len(polygons)} {polygons.size}\n".encode())
+        np.savetxt(file, polygons, fmt="%d")
         file.write(f"POINT_DATA {len(skin.points)}\n".encode())
         for name, numbers in values.items():
             line = f"SCALARS {name.replace(' ', '_')} double 1\nLOOKUP_TABLE default\n"

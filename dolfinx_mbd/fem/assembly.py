@@ -129,19 +129,20 @@ def num_rigid_motions(dim: int) -> int:
 def rigid_motions(positions: Array, point: Array | None = None) -> Array:
     """Return the rigid motions at positions (m, dim): translations, then rotations about a point.
 
-    The shape is (3 m, 6), or (2 m, 3) in the plane with the rotation about z; blocks belong to
-    positions. The point, by default the origin, has at least `dim` coordinates. Fortran order.
+    The shape is (3 m, 6), or (2 m, 3) in the plane with the rotation about z; the components of a
+    position are consecutive rows. The point, by default the origin, has at least `dim` coordinates.
+    The order is that of Fortran.
     """
     dim = positions.shape[1]
     r = positions if point is None else positions - np.asarray(point)[:dim]
-    R = np.zeros((len(r), dim, num_rigid_motions(dim)), order="F")
-    R[:, :, :dim] = np.eye(dim)
+    motions = np.zeros((len(r), dim, num_rigid_motions(dim)), order="F")
+    motions[:, :, :dim] = np.eye(dim)
     if dim == 2:
-        R[:, 0, 2], R[:, 1, 2] = -r[:, 1], r[:, 0]
+        motions[:, 0, 2], motions[:, 1, 2] = -r[:, 1], r[:, 0]
     else:
         for i in range(3):
-            R[:, :, 3 + i] = np.cross(np.eye(3)[i], r)
-    return np.asfortranarray(R.reshape(len(r) * dim, R.shape[2]))
+            motions[:, :, 3 + i] = np.cross(np.eye(3)[i], r)
+    return np.asfortranarray(motions.reshape(len(r) * dim, motions.shape[2]))
 
 
 def spin_fields(positions: Array) -> Array:
@@ -150,14 +151,14 @@ def spin_fields(positions: Array) -> Array:
     For i ≠ j the field is −(e_i x_j + e_j x_i), the sum of the fields for ω_iω_j and ω_jω_i.
     """
     x, dim = in_space(positions), positions.shape[1]
-    b = np.zeros((len(x), 3, 6))
-    for c, (i, j) in enumerate(SPINS):
+    fields = np.zeros((len(x), 3, 6))
+    for k, (i, j) in enumerate(SPINS):
         if i == j:
-            b[:, :, c] = x
-            b[:, i, c] = 0.0
+            fields[:, :, k] = x
+            fields[:, i, k] = 0.0
         else:
-            b[:, i, c], b[:, j, c] = -x[:, j], -x[:, i]
-    return np.asfortranarray(b[:, :dim].reshape(dim * len(x), 6))
+            fields[:, i, k], fields[:, j, k] = -x[:, j], -x[:, i]
+    return np.asfortranarray(fields[:, :dim].reshape(dim * len(x), 6))
 
 
 def point_motion(r: Array, dim: int = 3) -> Array:
@@ -183,10 +184,10 @@ def elastic_problem(model: ElasticModel) -> ElasticProblem:
     Raise an error on all ranks if a diagonal entry is not positive. Collective.
     """
     V, density, materials = model.displacements, model.mass_density, model.materials
-    t, factor = None, 1
+    thickness, factor = None, 1
     if model.thickness is not None:
-        t = float(model.thickness)
-        factor = fem.Constant(V.mesh, default_scalar_type(t))
+        thickness = float(model.thickness)
+        factor = fem.Constant(V.mesh, default_scalar_type(thickness))
     if materials is None:
         K = assembled_matrix(model.stiffness)
     else:
@@ -209,7 +210,7 @@ def elastic_problem(model: ElasticModel) -> ElasticProblem:
     x = fem.Function(V)
     x.interpolate(lambda points: points[:dim])
     positions = x.x.array[: dim * V.dofmap.index_map.size_local].reshape(-1, dim).copy()
-    return ElasticProblem(V, K, Ms, positions, t, model.plane, materials)
+    return ElasticProblem(V, K, Ms, positions, thickness, model.plane, materials)
 
 
 def scalar_space(space: fem.FunctionSpace) -> fem.FunctionSpace:
@@ -244,14 +245,16 @@ def reproducible_matrix(form: ufl.Form | fem.Form) -> PETSc.Mat:
     fem.assemble_matrix(A, compiled)
     A.scatter_reverse()
     unknowns = A.index_map(0)
-    size, whole = unknowns.size_local, unknowns.size_global
-    indptr = A.indptr[: size + 1]
+    num_owned, num_global = unknowns.size_local, unknowns.size_global
+    indptr = A.indptr[: num_owned + 1]  # without the rows of ghosts
     columns = A.index_map(1).local_to_global(A.indices[: indptr[-1]])
-    rows = scipy.sparse.csr_matrix((A.data[: indptr[-1]], columns, indptr), shape=(size, whole))
+    rows = scipy.sparse.csr_matrix(
+        (A.data[: indptr[-1]], columns, indptr), shape=(num_owned, num_global)
+    )
     rows.sort_indices()
     indptr, columns = (a.astype(PETSc.IntType) for a in (rows.indptr, rows.indices))
     return PETSc.Mat().createAIJ(
-        ((size, whole), (size, whole)),
+        ((num_owned, num_global), (num_owned, num_global)),
         bsize=compiled.function_spaces[0].dofmap.bs,
         csr=(indptr, columns, rows.data),
         comm=compiled.mesh.comm,

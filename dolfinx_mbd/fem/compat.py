@@ -47,6 +47,7 @@ def distribute(comm: MPI.Comm, arrays: MeshArrays) -> tuple[Mesh, MeshTags, Mesh
 
 
 def _tags(mesh: Mesh, dim: int, nodes: NDArray[np.int64], values: NDArray[np.int32]) -> MeshTags:
+    """Return the tags of cells or facets, given on rank 0 by their nodes (collective)."""
     entities, values = distribute_entity_data(mesh, dim, nodes, values)
     mesh.topology.create_connectivity(dim, 0)
     mesh.topology.create_connectivity(dim, mesh.topology.dim)

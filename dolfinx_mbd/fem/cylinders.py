@@ -11,6 +11,7 @@ from dolfinx_mbd.arrays import Array
 CORNER_TOLERANCE = 1e-6  # largest distance of a corner from the cylinder, relative to its radius
 CENTROID_TOLERANCE = 0.05  # largest distance of the centroid from the axis, relative to the radius
 MAX_ITERATIONS = 20
+MIN_CORNERS = 6  # a cylinder has five unknowns: the radius, and two each of its point and axis
 
 
 def facet_corners(mesh: Mesh, facets: NDArray[np.int32]) -> Array:
@@ -39,7 +40,7 @@ def fit_axis(corners: Array, centroid: Array, z: Array) -> tuple[Array, Array] |
         z: Approximate direction of the axis, unit length, shape (3,).
     """
     point, radius = centroid, 0.0
-    if len(corners) < 6:
+    if len(corners) < MIN_CORNERS:
         return None
     for _ in range(MAX_ITERATIONS):
         e = _normal_vectors(z)
@@ -49,11 +50,13 @@ def fit_axis(corners: Array, centroid: Array, z: Array) -> tuple[Array, Array] |
             return None
         direction = offset / distance[:, None]
         height = (corners - point) @ z
-        # distance − radius = 0 with the point moved by e (c, d) and the axis by e (a, b)
+        # Newton's method for distance − radius = 0; the unknowns are a shift of the point along the
+        # two vectors e, a tilt of the axis along them, and the change of the radius
         derivative = np.hstack(
             [-direction, -height[:, None] * direction, -np.ones_like(distance)[:, None]]
         )
-        scale = np.array([1.0, 1.0, *2 * [1.0 / max(np.ptp(height), 1e-300)], 1.0])
+        per_length = 1.0 / max(np.ptp(height), 1e-300)
+        scale = np.array([1.0, 1.0, per_length, per_length, 1.0])  # makes all columns comparable
         radius = float(distance.mean())
         step = scale * np.linalg.lstsq(derivative * scale, radius - distance, rcond=1e-10)[0]
         point = point + e @ step[:2]
@@ -72,8 +75,9 @@ def fit_axis(corners: Array, centroid: Array, z: Array) -> tuple[Array, Array] |
     height = (corners - point) @ z
     low, high = height.min(), height.max()
     tolerance = CORNER_TOLERANCE * radius
-    plane = min(np.sum(height < low + tolerance), np.sum(height > high - tolerance)) >= 3
-    return point + (0.5 * (low + high) if plane else (centroid - point) @ z) * z, z
+    corners_at_ends = np.sum(height < low + tolerance), np.sum(height > high - tolerance)
+    has_plane_ends = min(corners_at_ends) >= 3
+    return point + (0.5 * (low + high) if has_plane_ends else (centroid - point) @ z) * z, z
 
 
 def cylinder_size(corners: Array, point: Array, axes: Array) -> tuple[float, float]:
@@ -87,7 +91,7 @@ def cylinder_size(corners: Array, point: Array, axes: Array) -> tuple[float, flo
         point: Origin of the frame, shape (3,), m.
         axes: Axes of the frame as columns, shape (3, 3).
     """
-    if len(corners) < 6:
+    if len(corners) < MIN_CORNERS:
         return 0.0, 0.0
     x, y, z = axes.T @ (corners - point).T
     distance, angles = np.hypot(x, y), np.sort(np.arctan2(y, x))

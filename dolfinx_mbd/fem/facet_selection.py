@@ -124,7 +124,7 @@ class Boundary:
 
     facets: NDArray[np.int32]
     corners: NDArray[np.int64]  # global nodes, (facets, corners)
-    x: Array  # nodes, (facets, nodes, 3), m
+    x: Array  # positions of the nodes, (facets, nodes of a facet, 3), m
     normals: Array  # outward, of the plane through the first corners, (facets, 3)
 
 
@@ -206,10 +206,12 @@ def _from_cylinder(surface: Boundary, point: Array, axis: Array, radius: float) 
 
 
 def _from_plane(surface: Boundary, point: Array, normal: Array) -> Array:
+    """Return the distance of each facet from a plane."""
     return np.asarray(np.abs((surface.x - point) @ normal).max(axis=1))
 
 
 def _from_box(surface: Boundary, low: Array, high: Array) -> Array:
+    """Return the distance of each facet from a box; zero inside."""
     outside = np.maximum(np.maximum(low - surface.x, surface.x - high), 0.0)
     return np.asarray(np.linalg.norm(outside, axis=2).max(axis=1))
 
@@ -281,9 +283,10 @@ def smooth_labels(comm: MPI.Intracomm, surface: Boundary) -> NDArray[np.int32]:
     _, edge, counts = np.unique(
         edges.reshape(-1, edges.shape[2]), axis=0, return_inverse=True, return_counts=True
     )
-    order = facet[np.argsort(edge.reshape(-1), kind="stable")]
-    first = (np.cumsum(counts) - counts)[counts == 2]  # surfaces that touch are not connected
-    a, b = order[first], order[first + 1]
+    facets_by_edge = facet[np.argsort(edge.reshape(-1), kind="stable")]
+    # Edges of two facets only, so that surfaces that touch at an edge are not connected
+    first = (np.cumsum(counts) - counts)[counts == 2]
+    a, b = facets_by_edge[first], facets_by_edge[first + 1]
     smooth = np.einsum("fi,fi->f", normals[a], normals[b]) > np.cos(np.radians(MAX_EDGE_ANGLE))
     a, b = a[smooth], b[smooth]
     graph = scipy.sparse.coo_matrix((np.ones(len(a)), (a, b)), 2 * (len(corners),))

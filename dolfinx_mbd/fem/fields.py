@@ -71,7 +71,9 @@ def locate(
     cells, distances = _nearest_cells(mesh, x, tolerance * body_size(mesh))
     distances = np.array(comm.allgather(distances))
     owner = distances.argmin(axis=0)
-    for k in np.flatnonzero(np.isinf(distances.min(axis=0)))[:1]:
+    outside = np.flatnonzero(np.isinf(distances.min(axis=0)))
+    if len(outside):
+        k = int(outside[0])
         gaps = np.linalg.norm(mesh.geometry.x - x[k], axis=1)
         nearest = [(gaps.min(), *mesh.geometry.x[gaps.argmin()])] if len(gaps) else []
         gap, *node = min(entry for entries in comm.allgather(nearest) for entry in entries)
@@ -83,6 +85,7 @@ def locate(
 
 
 def _checked_point(argument: str, position: ArrayLike, dim: int) -> Array:
+    """Return the position of a point, shape (3,), m."""
     expected = "three finite numbers" if dim == 3 else "two or three finite numbers"
     x = array(argument, metres(position), expected=expected)
     if x.shape not in (((3,),) if dim == 3 else ((2,), (3,))):
@@ -138,6 +141,7 @@ def surface_skin(space: fem.FunctionSpace, modes: Array) -> Skin:
         all_keys, points, values, faces = map(np.concatenate, zip(*parts, strict=True))
         known, first = np.unique(all_keys, return_index=True)
         faces = np.searchsorted(known, faces).reshape(-1, 3)
+        # Each triangle begins with its smallest node; its sense remains
         start = np.argmin(faces, axis=1)[:, None]
         faces = np.take_along_axis(faces, (start + np.arange(3)) % 3, axis=1)
         values = np.ascontiguousarray(values[first].transpose(1, 0, 2))
@@ -157,6 +161,7 @@ def _blocks_of_vertices(space: fem.FunctionSpace) -> NDArray[np.int32]:
 
 
 def _num_vertices(mesh: Mesh) -> int:
+    """Return the number of vertices of a cell."""
     return len(basix.topology(mesh.basix_cell())[0])
 
 
@@ -168,7 +173,7 @@ def _surface_triangles(mesh: Mesh) -> NDArray[np.int32]:
     topology, nodes, positions = mesh.topology, compat.geometry_dofmap(mesh), mesh.geometry.x
     if topology.dim == 2:
         corners = nodes[: topology.index_map(2).size_local, : _num_vertices(mesh)]
-        below = np.broadcast_to([0.0, 0.0, -1.0], (len(corners), 3))
+        inward = np.broadcast_to([0.0, 0.0, -1.0], (len(corners), 3))
     else:
         topology.create_connectivity(2, 3)
         topology.create_connectivity(3, 2)
@@ -178,13 +183,13 @@ def _surface_triangles(mesh: Mesh) -> NDArray[np.int32]:
         if len(facets):  # DOLFINx divides by their number
             corners = entities_to_geometry(mesh, 2, facets)[:, :count]
         cells = to_cell.array[to_cell.offsets[facets]]
-        below = positions[nodes[cells]].mean(axis=1) - positions[corners[:, 0]]
+        inward = positions[nodes[cells]].mean(axis=1) - positions[corners[:, 0]]
     columns = [[0, 1, 2]] if corners.shape[1] == 3 else [[0, 1, 3], [0, 3, 2]]
     triangles = np.concatenate([corners[:, c] for c in columns])
     x = positions[triangles]
     normals = np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
-    inwards = np.einsum("ki,ki->k", normals, np.tile(below, (len(columns), 1))) > 0
-    triangles[inwards] = triangles[inwards][:, [0, 2, 1]]
+    is_reversed = np.einsum("ki,ki->k", normals, np.tile(inward, (len(columns), 1))) > 0
+    triangles[is_reversed] = triangles[is_reversed][:, [0, 2, 1]]
     return triangles
 
 

@@ -53,21 +53,23 @@ def free_motions(problem: ElasticProblem, held: NDArray[np.int32]) -> Array:
     low, high = bounding_box(comm, x)
     centre, size = (low + high) / 2, float(np.max(high - low)) / 2
     R: Array = rigid_motions((x - centre) / size)
-    part, number, meeting_points = _parts(problem.space)
-    unit = np.eye(number)
+    part, num_parts, meeting_points = _parts(problem.space)
+    # The unknowns are the rigid motions of all parts. Two parts have the same displacement where
+    # they meet, and held degrees of freedom have none
+    unit = np.eye(num_parts)
     constraints = [
         np.kron(unit[a] - unit[b], rigid_motions((points - centre) / size))
         for (a, b), points in meeting_points.items()
     ]
-    of_dof = np.repeat(part, problem.dim)
-    for k in range(number):
-        rows = triangular_factor(comm, R[held[of_dof[held] == k]])
+    part_of_dof = np.repeat(part, problem.dim)
+    for k in range(num_parts):
+        rows = triangular_factor(comm, R[held[part_of_dof[held] == k]])
         constraints.append(np.kron(unit[k], rows))
     combinations = null_space(comm, np.vstack(constraints))
     motions: Array = np.zeros((len(R), combinations.shape[1]), order="F")
-    for k, coefficients in enumerate(np.split(combinations, number)):
-        rows = of_dof == k
-        motions[rows] = R[rows] @ coefficients
+    for k, coefficients in enumerate(np.split(combinations, num_parts)):
+        in_part = part_of_dof == k
+        motions[in_part] = R[in_part] @ coefficients
     motions[held] = 0.0
     if problem.materials is None:
         offset = max(float(np.abs(centre).max()) - size, 0.0) / float(np.min(high - low))
@@ -154,8 +156,8 @@ def _parts(V: fem.FunctionSpace) -> tuple[Labels, int, dict[tuple[int, int], Arr
     index_map, comm, topology = V.dofmap.index_map, V.mesh.comm, V.mesh.topology
     topology.create_connectivity(topology.dim, topology.dim - 1)
     links = topology.connectivity(topology.dim, topology.dim - 1)
-    count = len(basix.topology(V.mesh.basix_cell())[topology.dim - 1])  # (a rank may have no cells)
-    facets = links.array.reshape(-1, count)
+    facets_of_cell = len(basix.topology(V.mesh.basix_cell())[topology.dim - 1])
+    facets = links.array.reshape(-1, facets_of_cell)
     part_of_cell, number = parts_of_cells(comm, facets, topology.index_map(topology.dim - 1))
     if number > MAX_PARTS:
         raise MeshError(
@@ -171,12 +173,13 @@ def _parts(V: fem.FunctionSpace) -> tuple[Labels, int, dict[tuple[int, int], Arr
     blocks, parts = np.divmod(np.unique(np.concatenate(comm.allgather(keys))), number)
     start, end = index_map.local_range
     part = parts[np.searchsorted(blocks, np.arange(start, end))]
-    several = np.flatnonzero(
+    # A block of several parts occurs in successive pairs; its owner has its position
+    shared = np.flatnonzero(
         (blocks[1:] == blocks[:-1]) & (start <= blocks[1:]) & (blocks[1:] < end)
     )
-    x = V.tabulate_dof_coordinates()[blocks[several] - start, : V.dofmap.bs]
+    x = V.tabulate_dof_coordinates()[blocks[shared] - start, : V.dofmap.bs]
     meeting_points: dict[tuple[int, int], list[Array]] = {}
-    for rows in comm.allgather(list(zip(parts[several], parts[several + 1], x, strict=True))):
+    for rows in comm.allgather(list(zip(parts[shared], parts[shared + 1], x, strict=True))):
         for first, second, point in rows:
             meeting_points.setdefault((int(first), int(second)), []).append(point)
     return part, number, {pair: np.array(points) for pair, points in meeting_points.items()}

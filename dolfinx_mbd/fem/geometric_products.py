@@ -69,6 +69,7 @@ def geometric_products(
         values = np.zeros((len(indices), block.shape[1]))
         for cells, A in _cell_matrices(S, function, gradients, block):
             part = entries[cells].ravel()
+            # A matrix of ones adds the entries of the cells to the entries of the whole matrix
             ones, starts = np.ones(len(part)), np.arange(len(part) + 1)
             sums = scipy.sparse.csc_matrix((ones, part, starts), shape=(len(values), len(part)))
             values += sums @ A.reshape(len(part), -1)

@@ -54,7 +54,7 @@ def sign_field(positions: Array, centre: Array, size: float) -> Array:
     products = [np.ones_like(x), x, y, z, x * x, y * y, z * z, x * y, y * z, z * x]
     products += [x**3, y**3, z**3, x * x * y, x * x * z, y * y * x, y * y * z, z * z * x, z * z * y]
     monomials = np.stack([*products, x * y * z], axis=1)
-    golden = 0.6180339887498949
+    golden = 0.6180339887498949  # (√5 − 1)/2; the fractional parts of its multiples all differ
     weights = 0.5 + np.modf(golden * np.arange(1, 3 * monomials.shape[1] + 1))[0]
     return monomials @ weights.reshape(-1, 3)
 
@@ -78,8 +78,8 @@ def inertia(problem: ElasticProblem, modes: Array) -> Inertia:
     fields = np.asfortranarray(np.column_stack([fixed, blocked(modes, dim), w]))
     G = gram(comm, fields, multiply(Ms, fields))
     G = (G + G.T) / 2
-    inner, last = slice(1, 1 + dim * (n + 1)), slice(1 + dim * (n + 1), None)
-    overlap = np.einsum("kaa->k", G[inner, last].reshape(n + 1, dim, dim))[1:]
+    x_and_modes, signs = slice(1, 1 + dim * (n + 1)), slice(1 + dim * (n + 1), None)
+    overlap = np.einsum("kaa->k", G[x_and_modes, signs].reshape(n + 1, dim, dim))[1:]  # ∫ρ ψ·w
     first, second = _moments(G, n, dim)
     if problem.thickness is not None:
         second[0, 0, 2, 2] = G[0, 0] * problem.thickness**2 / 12
@@ -117,7 +117,7 @@ def inertia_derivative(
 
 def _moments(G: Array, n: int, dim: int) -> tuple[Array, Array]:
     """Return S and H from the products of 1, x and the modes; the moments in z are zero."""
-    inner = slice(1, 1 + dim * (n + 1))
-    first = in_space(G[0, inner].reshape(n + 1, dim))
-    blocks = G[inner, inner].reshape(n + 1, dim, n + 1, dim).transpose(0, 2, 1, 3)
+    x_and_modes = slice(1, 1 + dim * (n + 1))
+    first = in_space(G[0, x_and_modes].reshape(n + 1, dim))
+    blocks = G[x_and_modes, x_and_modes].reshape(n + 1, dim, n + 1, dim).transpose(0, 2, 1, 3)
     return first, in_space(in_space(blocks), axis=-2)

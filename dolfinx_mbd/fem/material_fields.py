@@ -188,6 +188,7 @@ class _Field:
         self.indicators: dict[int, Expr] = {}
 
     def constant(self, value: Any) -> Expr:
+        """Return a number or an array as a `Constant`; an expression is returned unchanged."""
         if isinstance(value, Expr):
             return value
         return fem.Constant(self.mesh, np.asarray(value, dtype=default_scalar_type))
@@ -284,6 +285,7 @@ def _describe(mesh: TaggedMesh | Mesh, tags: MeshTags | None, cells: Cells) -> s
 
 
 def _check_domain(expression: Expr, mesh: Mesh) -> None:
+    """Raise an error if an expression is on another mesh."""
     if any(domain != mesh.ufl_domain() for domain in extract_domains(expression)):
         raise InputError(f"a material constant is given on another mesh: {expression}")
 

@@ -37,6 +37,9 @@ SLENDER = 2.0
 MAX_BENDING_FACTOR = 1.05
 """Factor of bending frequencies above which linear hexahedra or quadrilaterals cause a warning."""
 
+SHEAR_RATIO = 1 / 2.6
+"""Ratio G/E = 1/(2 (1 + ν)) for ν = 0.3."""
+
 CHUNK_CELLS = 20_000
 """Number of cells that are checked together."""
 
@@ -74,6 +77,7 @@ def check_cells(mesh: Mesh) -> None:
 
 
 def _coordinates(point: Iterable[float]) -> str:
+    """Return the coordinates of a point as a text."""
     return "(" + ", ".join(f"{c:.4g}" for c in point) + ")"
 
 
@@ -165,7 +169,8 @@ def _folded_cells(mesh: Mesh, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
     wrong = np.abs(sums(sides)) > 1.5
     inside = sums(np.ones_like(sides)) > 1.5  # facets with two cells
     fraction = (wrong.sum(axis=1) / np.maximum(inside.sum(axis=1), 1))[:, None]
-    larger = 2.001 * fraction > sums(fraction * wrong)  # at least that of the neighbour
+    # The fraction is at least that of the neighbour, up to round-off: 2 f₁ ≥ f₁ + f₂
+    larger = 2.001 * fraction > sums(fraction * wrong)
     return np.flatnonzero((wrong & larger).any(axis=1))
 
 
@@ -265,7 +270,7 @@ def bending_factor(mesh: Mesh) -> tuple[float, float, float]:
 
     Where a wall of the thickness h bends with the curvature κ, cells of the length a have the shear
     κx, |x| < a/2, which the real wall does not have. The energy of this shear is that of the
-    bending times (G/E) (a/h)², G/E = 1/2(1 + ν), for any number of layers; here ν = 0.3. The
+    bending times (G/E) (a/h)², for any number of layers; see `SHEAR_RATIO`. The
     thickness and the extent of a wall are the lengths of rows of cells from surface to surface. A
     wall bends if its extent is at least `SLENDER` times its thickness.
 
@@ -278,7 +283,8 @@ def bending_factor(mesh: Mesh) -> tuple[float, float, float]:
     facets = topology.connectivity(tdim, tdim - 1).array[: owned * 2 * tdim]
     pairs = facets.reshape(owned, 2 * tdim)[:, OPPOSITE_FACETS[topology.cell_name()]]
     x = mesh.geometry.x[compat.geometry_dofmap(mesh)[:owned, : 2**tdim]]
-    upper = (np.arange(2**tdim)[:, None] >> np.arange(tdim)) % 2 == 1  # (corners, directions)
+    # Corner k is at the upper end of direction d if bit d of k is set, (corners, directions)
+    upper = (np.arange(2**tdim)[:, None] >> np.arange(tdim)) % 2 == 1
     edges = np.einsum("kd,cki->cdi", np.where(upper, 1.0, -1.0) / 2 ** (tdim - 1), x)
     lengths = np.linalg.norm(edges, axis=2)  # (cells, directions)
     row, count = parts_of_cells(comm, pairs.reshape(-1, 2), topology.index_map(tdim - 1))
@@ -289,7 +295,7 @@ def bending_factor(mesh: Mesh) -> tuple[float, float, float]:
     ratio = ratio.reshape(owned, tdim * tdim)  # (-1 is ambiguous on a rank without cells)
     worst = ratio.argmax(axis=1)
     cells = np.arange(owned)
-    factor = np.sqrt(1 + ratio[cells, worst] ** 2 / 2.6)
+    factor = np.sqrt(1 + SHEAR_RATIO * ratio[cells, worst] ** 2)
     volume = lengths.prod(axis=1)
     affected = comm.allreduce(np.array([volume[factor > MAX_BENDING_FACTOR].sum(), volume.sum()]))
     local = (0.0, 0.0, 0.0)
@@ -298,7 +304,8 @@ def bending_factor(mesh: Mesh) -> tuple[float, float, float]:
         along, across = divmod(int(worst[k]), tdim)
         local = float(factor[k]), float(lengths[k, along]), float(extent[k, across])
     largest = max(comm.allgather(local))
-    return largest if affected[0] > 0.01 * affected[1] else (1.0, *largest[1:])
+    affected_volume, volume_of_body = affected
+    return largest if affected_volume > 0.01 * volume_of_body else (1.0, *largest[1:])
 
 
 def warn_of_materials(materials: Iterable[AnyMaterial]) -> None:

@@ -86,6 +86,7 @@ def _merged(mesh: Mesh, groups: dict[str, tuple[int, int]], gathered: Any) -> Me
 
 
 def _facet_shape(shape: CellType) -> CellType:
+    """Return the shape of the facets of a tetrahedron or a hexahedron."""
     return CellType.triangle if shape == CellType.tetrahedron else CellType.quadrilateral
 
 

@@ -76,20 +76,22 @@ def inertia_matrix(problem: ElasticProblem, W: ArrayLike) -> PETSc.Mat:
     weights = _weights(W, dim)
     indptr, columns, values = problem.scalar_mass.getValuesCSR()
     num_blocks, blocks = len(indptr) - 1, dim * columns
+    # All rows of component 0, then those of component 1, ...; each entry of M_s becomes an entry
+    # for each nonzero weight in the row of W. A permutation then puts the rows of a block together
     nonzero = [np.flatnonzero(row) for row in weights]
     ends = np.cumsum([0, *(len(k) * len(values) for k in nonzero)])
-    entries, where = np.empty(ends[-1]), np.empty(ends[-1], dtype=columns.dtype)
+    entries, entry_columns = np.empty(ends[-1]), np.empty(ends[-1], dtype=columns.dtype)
     for a, k in enumerate(nonzero):  # the rows of component a
         part = slice(ends[a], ends[a + 1])
         for j, b in enumerate(k):
             np.multiply(values, weights[a, b], out=entries[part][j :: len(k)])
-            np.add(blocks, blocks.dtype.type(b), out=where[part][j :: len(k)])
+            np.add(blocks, blocks.dtype.type(b), out=entry_columns[part][j :: len(k)])
     starts = [ends[a] + len(k) * indptr[:-1] for a, k in enumerate(nonzero)]
-    start = np.concatenate([*starts, ends[-1:]]).astype(indptr.dtype)
+    row_pointers = np.concatenate([*starts, ends[-1:]]).astype(indptr.dtype)
     sizes = problem.stiffness.getSizes()
     _, (_, num_columns) = sizes
     shape = dim * num_blocks, num_columns
-    by_component = scipy.sparse.csr_matrix((entries, where, start), shape=shape)
+    by_component = scipy.sparse.csr_matrix((entries, entry_columns, row_pointers), shape=shape)
     rows = by_component[np.arange(dim * num_blocks).reshape(dim, num_blocks).T.ravel()]
     csr = tuple(part.astype(PETSc.IntType, copy=False) for part in (rows.indptr, rows.indices))
     return PETSc.Mat().createAIJWithArrays(sizes, (*csr, rows.data), bsize=dim, comm=problem.comm)
@@ -168,6 +170,7 @@ def frame_load(
     """
     dim = _checked_problem(problem).dim
     shape = (3,) if dim == 3 else ()
+    # The acceleration of a point at rest in the frame is shift + spin x
     shift, spin = np.zeros(dim), np.zeros((dim, dim))
     if acceleration is not None:
         shift += vector("acceleration", acceleration, dim, unit="m/s²")

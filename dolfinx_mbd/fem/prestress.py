@@ -46,6 +46,9 @@ BUCKLED = (
 MAX_SOLUTIONS = 5
 """Largest number of static solutions; two or three suffice."""
 
+MAX_STRESS_DEGREE = 10
+"""Largest degree of an initial stress that its quadrature takes into account."""
+
 RIGID_TOLERANCE = 1e-6
 """Ratio ‖K R‖ / (‖K‖‖R‖) above which a stiffness is rejected because it resists rigid motion."""
 
@@ -139,8 +142,8 @@ def _equilibrium(
         largest = np.max(comm.allgather(np.abs(forces).max(initial=0.0)))  # keeps NaN
         return forces, float(largest)
 
-    forces, first = residual()
-    if not np.isfinite(first):
+    forces, initial_size = residual()
+    if not np.isfinite(initial_size):
         raise InputError("the initial stress is not finite everywhere")
     supports, floating = held, not comm.allreduce(len(held))
     if floating:
@@ -149,7 +152,7 @@ def _equilibrium(
         supports = determinate_dofs(comm, R)
     K = problem.stiffness.copy()
     constrain(K, supports, 1.0)
-    ksp, size = cholesky(K, prefix=prefix, options=options), first
+    ksp, size = cholesky(K, prefix=prefix, options=options), initial_size
     with destroying(comm, ksp, K):
         for _ in range(MAX_SOLUTIONS):
             size_before, u_before = size, u.x.array.copy()
@@ -160,22 +163,22 @@ def _equilibrium(
             u.x.array[: problem.num_owned] -= step[:, 0]
             u.x.scatter_forward()
             forces, size = residual()
-            if not size < 0.5 * size_before:  # round-off
+            if not size < 0.5 * size_before:  # the rest is round-off; keep the better solution
                 if size > size_before:
                     size, u.x.array[:] = size_before, u_before
                 break
-    return Prestress(u, sigma, measure, size / first if first else 0.0)
+    return Prestress(u, sigma, measure, size / initial_size if initial_size else 0.0)
 
 
 def _measure(V: fem.FunctionSpace, initial: Expr) -> ufl.Measure:
     """Return a quadrature for σ₀:(∇wᵀ∇v) that is also accurate enough for the equilibrium."""
     degree = V.ufl_element().sub_elements[0].degree
-    of_stress = min(estimate_total_polynomial_degree(initial), 10)
+    stress_degree = min(estimate_total_polynomial_degree(initial), MAX_STRESS_DEGREE)
     if V.mesh.topology.cell_name() in ("triangle", "tetrahedron"):
         gradient = degree - 1
-        order = 2 * gradient + max(gradient, of_stress) + 2 * (geometry_degree(V.mesh) - 1)
-    else:
-        order = 2 * degree + max(degree, of_stress)
+        order = 2 * gradient + max(gradient, stress_degree) + 2 * (geometry_degree(V.mesh) - 1)
+    else:  # the gradient has the full degree in some directions
+        order = 2 * degree + max(degree, stress_degree)
     return ufl.dx(domain=V.mesh, metadata={"quadrature_degree": max(1, order)})
 
 

@@ -117,6 +117,7 @@ class _Facets:
 
 
 def _face(corners: Array, normals: Array) -> _Facets:
+    """Return the facets of a face with their areas and centroids."""
     triangles = [corners[:, :3], corners[:, 1:]] if corners.shape[1] == 4 else [corners]
     areas, moments = np.zeros(len(corners)), np.zeros((len(corners), 3))
     for x in triangles:

@@ -61,9 +61,9 @@ def expression(argument: str, value: Any, shapes: Sequence[Shape] = ()) -> Expr:
     """Return a UFL expression, and raise an error if its shape is not one of `shapes`."""
     instance(argument, value, Expr, "a UFL expression")
     if (shapes and value.ufl_shape not in shapes) or value.ufl_free_indices:
-        words = " or ".join("scalar" if shape == () else f"of shape {shape}" for shape in shapes)
-        text = f"{argument} must be {words}; got a UFL expression of shape {value.ufl_shape}"
-        raise InputError(text, argument=argument, value=value, expected=words)
+        expected = " or ".join("scalar" if shape == () else f"of shape {shape}" for shape in shapes)
+        text = f"{argument} must be {expected}; got a UFL expression of shape {value.ufl_shape}"
+        raise InputError(text, argument=argument, value=value, expected=expected)
     return value
 
 

@@ -50,8 +50,10 @@ class BeamField:
             ratio = 1 + self.derivative(motion)
             self._h, self.length_ratio = ratio * self._h, ratio
             self._position += motion * self.axes[:, 0]
-        d, theta = (_product(columns.T, [q[i] for i in part]) for part in ((0, 1, 2), (3, 4, 5)))
+        d = _product(columns.T, [q[i] for i in range(3)])
+        theta = _product(columns.T, [q[i] for i in range(3, 6)])
         self._u, self._phi = d[0], theta[0]
+        # Deflection, slope and curvature of v and of w, whose slopes are θ_z and −θ_y
         self._bending = tuple(
             hermite(self._h, self._xi, w, slope, self.derivative(w), self.derivative(slope))
             for w, slope in ((d[1], theta[2]), (d[2], -theta[1]))

@@ -13,7 +13,7 @@ from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import choice, reject
 from dolfinx_mbd.forms.arguments import positive, scalar
 
-SERIES = 1.0045237627951396  # sum of 1/n⁵ over odd n
+SERIES = 1.0045237627951396  # sum of 1/n⁵ over all odd n
 LAST_TERM = 11  # last n in the sum of (1 − tanh)/n⁵ for a rectangle; the rest is round-off
 
 
@@ -115,6 +115,7 @@ class Section:
 
 
 def _length(argument: str, value: Any) -> Any:
+    """Return a checked length, m: a positive number, or a UFL expression."""
     length = positive(argument, value, "m")
     if not isinstance(length, Expr) and not 1e-30 < length < 1e30:
         reject(argument, value, "a length in m")

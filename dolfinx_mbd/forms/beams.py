@@ -179,7 +179,10 @@ class Beam:
     def distributed_load(
         self, v: Expr, force: Value = (0.0, 0.0, 0.0), moment: Value = (0.0, 0.0, 0.0)
     ) -> ufl.Form:
-        """Return the load ∫ (p·d + m·θ) of a force, N/m, and a moment, N, in body components."""
+        """Return the load ∫ (p·d + m·θ) of a force p, N/m, and a moment m, N m/m.
+
+        Both are per length of the beam and have body components.
+        """
         b = self.field(v)
         p = as_ufl_value(force, "force", ((3,),))
         m = as_ufl_value(moment, "moment", ((3,),))
@@ -195,6 +198,7 @@ class Beam:
         return (fibres + self._torsion() * a.twist_rate * b.twist_rate) * self.measure
 
     def _torsion(self) -> Any:
+        """Return the torsional stiffness G J, N m²."""
         return self.material.shear * self.section.torsion
 
     def axial_force(self, q: Expr) -> Expr:

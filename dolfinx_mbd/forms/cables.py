@@ -51,8 +51,10 @@ from dolfinx_mbd.forms.beam_fields import hermite
 from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.forms.materials import Material
 
-_STRETCH = ufl.dx(metadata={"quadrature_rule": "GLL", "quadrature_degree": 3})  # Simpson's rule
-_BEND = ufl.dx(metadata={"quadrature_rule": "default", "quadrature_degree": 7})  # 4 Gauss points
+_STRETCH_MEASURE = ufl.dx(metadata={"quadrature_rule": "GLL", "quadrature_degree": 3})
+"""Measure with Simpson's rule."""
+_BENDING_MEASURE = ufl.dx(metadata={"quadrature_rule": "default", "quadrature_degree": 7})
+"""Measure with four Gauss points."""
 
 
 class CableField:
@@ -169,8 +171,8 @@ class Cable:
     def elastic_energy(self, q: Expr) -> ufl.Form:
         """Return the elastic energy ½∫ (EA ε² + EI κ²) ds, J."""
         line = CableField(q)
-        stretch = self.axial_stiffness / 2 * line.strain**2 * _STRETCH
-        return stretch + self.bending_stiffness / 2 * line.square_of_curvature * _BEND
+        stretch = self.axial_stiffness / 2 * line.strain**2 * _STRETCH_MEASURE
+        return stretch + self.bending_stiffness / 2 * line.square_of_curvature * _BENDING_MEASURE
 
     def dissipation(self, q: Expr, v: Expr) -> ufl.Form:
         """Return the dissipation ½∫ τ (EA ε̇² + EI κ̊²) ds, W; `q` must be a function.
@@ -180,11 +182,13 @@ class Cable:
         """
         line, rate = CableField(coefficient("q", q)), CableField(v)
         rate_of_curvature = ufl.derivative(line.curvature, q, v)
-        normal = ufl.dot(rate_of_curvature, rate_of_curvature)
-        normal -= ufl.dot(line.first, rate_of_curvature) ** 2 / ufl.dot(line.first, line.first)
-        stretch = ufl.dot(line.first, rate.first)
-        form = self.axial_stiffness * stretch**2 * _STRETCH
-        return self.damping / 2 * (form + self.bending_stiffness * normal * _BEND)
+        square_of_normal_part = ufl.dot(rate_of_curvature, rate_of_curvature)
+        along = ufl.dot(line.first, rate_of_curvature)
+        square_of_normal_part -= along**2 / ufl.dot(line.first, line.first)
+        strain_rate = ufl.dot(line.first, rate.first)
+        form = self.axial_stiffness * strain_rate**2 * _STRETCH_MEASURE
+        form += self.bending_stiffness * square_of_normal_part * _BENDING_MEASURE
+        return self.damping / 2 * form
 
     # ---- derivatives of the energies
 

@@ -18,7 +18,8 @@ from dolfinx_mbd.forms.arguments import expression, integration, nonzero, scalar
 from dolfinx_mbd.forms.materials import GradedMaterial, Material, expansion
 from dolfinx_mbd.forms.orthotropic import VOIGT, Orthotropic
 
-VECTORS = ((2,), (3,))  # shapes of a displacement
+DISPLACEMENT_SHAPES = ((2,), (3,))
+"""Shapes of a displacement on a plane mesh and in space."""
 
 AnyMaterial: TypeAlias = Material | GradedMaterial | Orthotropic
 """A material of a body."""
@@ -41,7 +42,7 @@ def strain(u: Expr) -> Expr:
         >>> strain(u).ufl_shape
         (3, 3)
     """
-    return ufl.sym(ufl.grad(expression("u", u, VECTORS)))
+    return ufl.sym(ufl.grad(expression("u", u, DISPLACEMENT_SHAPES)))
 
 
 def stress(u: Expr, material: Any, *, plane: Plane = "strain") -> Expr:
@@ -186,7 +187,7 @@ def elastic_stiffness(
         >>> len(K.arguments())
         2
     """
-    expression("v", v, VECTORS)
+    expression("v", v, DISPLACEMENT_SHAPES)
     stiffness = ufl.inner(stress(u, material, plane=plane), strain(v))
     thickness = nonzero("thickness", thickness)
     if isinstance(thickness, Expr) or thickness != 1:

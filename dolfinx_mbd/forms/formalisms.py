@@ -37,7 +37,7 @@ from dolfinx_mbd.checks import reject
 from dolfinx_mbd.forms import floating_frame as frame
 from dolfinx_mbd.forms.arguments import Value, as_ufl_value, coefficient
 from dolfinx_mbd.forms.elasticity import (
-    VECTORS,
+    DISPLACEMENT_SHAPES,
     Plane,
     check_plane,
     elastic_stiffness,
@@ -86,7 +86,7 @@ class MovingBody:
     x: Any = None
 
     def __post_init__(self) -> None:
-        shape = coefficient("u", self.u, VECTORS).ufl_shape
+        shape = coefficient("u", self.u, DISPLACEMENT_SHAPES).ufl_shape
         for name in ("u_dot", "u_ddot"):
             coefficient(name, getattr(self, name), (shape,))
         check_plane(self.plane)
@@ -226,8 +226,9 @@ def gibbs_appell(body: MovingBody, v: Expr) -> ufl.Form:
     Source: Scutaru and Vlase (2023), eqs. 33 and 44.
     """
     a = acceleration(body)
-    function = body.density / 2 * ufl.inner(a, a) * body.measure + body.elastic_power(body.u_ddot)
-    return ufl.derivative(function - body.load_power(body.u_ddot), body.u_ddot, v)
+    energy_of_accelerations = body.density / 2 * ufl.inner(a, a) * body.measure
+    R = energy_of_accelerations + body.elastic_power(body.u_ddot) - body.load_power(body.u_ddot)
+    return ufl.derivative(R, body.u_ddot, v)
 
 
 def kane(body: MovingBody, v: Expr) -> ufl.Form:

@@ -18,7 +18,14 @@ from ufl.core.expr import Expr
 
 from dolfinx_mbd.checks import object_with, reject
 from dolfinx_mbd.forms.arguments import expression
-from dolfinx_mbd.forms.elasticity import VECTORS, Plane, check_plane, plane_lame, strain, stress
+from dolfinx_mbd.forms.elasticity import (
+    DISPLACEMENT_SHAPES,
+    Plane,
+    check_plane,
+    plane_lame,
+    strain,
+    stress,
+)
 from dolfinx_mbd.forms.materials import Material
 
 
@@ -93,4 +100,4 @@ def _gradient(u: Expr, material: Material, plane: Plane) -> Expr:
     """Return the gradient of a displacement after checking the arguments of an energy."""
     object_with("material", material, "shear", "lame")
     check_plane(plane)
-    return ufl.grad(expression("u", u, VECTORS))
+    return ufl.grad(expression("u", u, DISPLACEMENT_SHAPES))

@@ -14,11 +14,11 @@ from dolfinx_mbd.checks import array, choice, instance, reject
 from dolfinx_mbd.forms.arguments import expression, positive, triad
 from dolfinx_mbd.forms.materials import expansion
 
-VOIGT = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))  # xx, yy, zz, yz, xz, xy
-IN_PLANE, OUT_OF_PLANE = (
-    [0, 1, 5],
-    [2, 3, 4],
-)  # Voigt indices in the plane z = 0, and the other indices
+VOIGT = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
+"""Pairs of axes xx, yy, zz, yz, xz, xy in the order of Voigt's notation."""
+
+IN_PLANE, OUT_OF_PLANE = [0, 1, 5], [2, 3, 4]
+"""Voigt indices of the components in the plane z = 0, and the other indices."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,15 +109,19 @@ class Orthotropic:
         choice("plane", plane, ("strain", "stress"))
         C: Array = np.zeros((6, 6))
         C[:3, :3] = np.linalg.inv(self._compliance())
-        C[range(3, 6), range(3, 6)] = self.shear[::-1]
+        C[range(3, 6), range(3, 6)] = self.shear[::-1]  # G₂₃, G₁₃, G₁₂, in Voigt's order
         if not isinstance(self.axes, Expr):
             C = rotated_stiffness(C, np.asarray(self.axes))
         if dim == 3:
             return C
         self._check_plane(C)
-        inner, cross = C[np.ix_(IN_PLANE, IN_PLANE)], C[np.ix_(IN_PLANE, OUT_OF_PLANE)]
+        inner = C[np.ix_(IN_PLANE, IN_PLANE)]
+        if plane == "strain":
+            return inner
+        # Zero stress out of the plane determines the strains there (static condensation)
+        coupling = C[np.ix_(IN_PLANE, OUT_OF_PLANE)]
         outer = C[np.ix_(OUT_OF_PLANE, OUT_OF_PLANE)]
-        return inner if plane == "strain" else inner - cross @ np.linalg.solve(outer, cross.T)
+        return np.asarray(inner - coupling @ np.linalg.solve(outer, coupling.T))
 
     def normal_row(self) -> Array:
         """Return σ_zz in plane strain per unit of the strains xx, yy, xy, Pa, shape (3,)."""
@@ -151,12 +155,14 @@ class Orthotropic:
         return beta if dim == 3 else beta[IN_PLANE]
 
     def _check_plane(self, C: Array) -> None:
+        """Raise an error if the shears yz and xz are coupled to other strains."""
         coupling = np.abs(C[np.ix_((0, 1, 2, 5), (3, 4))]).max()
         if coupling > 1e-9 * np.abs(C).max():
             reject("axes", self.axes, "such that z is one of the axes, for a plane body")
 
 
 def _three_numbers(argument: str, values: Any) -> tuple[float, float, float]:
+    """Return three finite numbers as floats."""
     one, two, three = array(argument, values, (3,), expected="three finite numbers")
     return float(one), float(two), float(three)
 

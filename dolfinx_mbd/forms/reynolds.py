@@ -62,13 +62,14 @@ def reynolds(
     expression("p", p, ((),))
     expression("v", v, ((),))
     h, mu = positive("thickness", thickness, "m"), positive("viscosity", viscosity, "Pa s")
-    U, sink = scalar("surface_speed", surface_speed), scalar("rate", rate)
-    factor = h * h * h / (12 * mu)
-    if isinstance(factor, float) and not 0.0 < factor < math.inf:
+    U, squeeze = scalar("surface_speed", surface_speed), scalar("rate", rate)
+    conductance = h * h * h / (12 * mu)  # volume flow per width and pressure gradient
+    if isinstance(conductance, float) and not 0.0 < conductance < math.inf:
         reject("thickness", h, "such that h³/(12 μ) is positive and finite")
-    source = as_ufl(sink if isinstance(h, float) else 0.5 * U * h.dx(0) + sink)
-    form = factor * ufl.inner(ufl.grad(p), ufl.grad(v)) * ufl.dx
-    if not isinstance(source, Zero):  # (UFL cannot integrate zero)
+    # A number h has no derivative along x
+    source = as_ufl(squeeze if isinstance(h, float) else 0.5 * U * h.dx(0) + squeeze)
+    form = conductance * ufl.inner(ufl.grad(p), ufl.grad(v)) * ufl.dx
+    if not isinstance(source, Zero):  # UFL cannot integrate zero
         form += source * v * ufl.dx
     if penalty is not None:
         k = positive("penalty", penalty)

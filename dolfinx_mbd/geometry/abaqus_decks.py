@@ -11,6 +11,7 @@ INSTANCE names the instance.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -38,7 +39,7 @@ FACES: dict[str, list[tuple[int, ...]]] = {
 }
 """Corners of the faces S1, S2 ... (edges of plane elements) by the type of the element."""
 
-_REFUSED = {
+_UNSUPPORTED = {
     "SYSTEM": "positions in another coordinate system (*SYSTEM)",
     **dict.fromkeys(("NGEN", "NFILL", "NCOPY", "NMAP"), "generated nodes (*NGEN, *NFILL, *NCOPY)"),
     **dict.fromkeys(("ELGEN", "ELCOPY"), "generated elements (*ELGEN, *ELCOPY)"),
@@ -46,6 +47,7 @@ _REFUSED = {
 _SCOPES = ("PART", "INSTANCE", "ASSEMBLY")
 _SOLID = re.compile(r"C3D(\d+)[A-Z]*")
 _SIZES = (4, 5, 6, 8, 10, 13, 15, 20)  # numbers of nodes of solids
+_NUMBERS_PER_LINE = 16  # largest number that Abaqus reads in a line of a set
 
 
 @dataclass
@@ -104,8 +106,8 @@ class _Scope:
                 if numbers:
                     where = f", INSTANCE={instance}" if instance else ""
                     yield f"*{kind}, {kind}={name}{where}\n"
-                    for k in range(0, len(numbers), 16):
-                        yield ", ".join(map(str, numbers[k : k + 16])) + "\n"
+                    for k in range(0, len(numbers), _NUMBERS_PER_LINE):
+                        yield ", ".join(map(str, numbers[k : k + _NUMBERS_PER_LINE])) + "\n"
 
 
 class _Deck:
@@ -114,15 +116,14 @@ class _Deck:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.surfaces: Surfaces = {}
-        # Names of sets in capitals: of elements and of nodes with the parameter INTERNAL, of the
-        # former ones that surfaces need, and of all that surfaces need
-        self.internal: set[str] = set()
-        self.internal_nodes: set[str] = set()
-        self.internal_of_surfaces: set[str] = set()
-        self.of_surfaces: set[str] = set()
+        # Names of sets in capitals
+        self.internal: set[str] = set()  # sets of elements with the parameter INTERNAL
+        self.internal_nodes: set[str] = set()  # sets of nodes with the parameter INTERNAL
+        self.internal_of_surfaces: set[str] = set()  # of `internal` and made here, for surfaces
+        self.of_surfaces: set[str] = set()  # all sets of elements that surfaces name
         self.nodes: set[int] = set()
         self.elements: set[int] = set()
-        self.corners: set[int] = set()  # nodes of solids
+        self.solid_nodes: set[int] = set()
         self.left_out = LeftOut()
         self.remarks: list[str] = []
         self.scopes = [_Scope("DECK")]
@@ -130,9 +131,10 @@ class _Deck:
         self.materials = AbaqusMaterials()
         self.section_options: dict[str, dict[str, str]] = {}
         self.axes: dict[str, Any] = {}  # of the sections, by their sets
-        self.is_turned = False
+        self.has_rotated_instance = False
 
     def begin(self, keyword: str, options: dict[str, str]) -> None:
+        """Begin a part, an instance or the assembly."""
         name, part = options.get("NAME", ""), options.get("PART", "")
         self.scopes.append(_Scope(keyword, name.upper(), part.upper()))
 
@@ -158,7 +160,7 @@ class _Deck:
         result = {}
         for name, options in self.section_options.items():
             label, axes = options.get("MATERIAL", ""), self.axes[name]
-            if self.is_turned:
+            if self.has_rotated_instance:
                 axes = "it is orthotropic, and an instance of the assembly is rotated"
             material = self.materials.get(label, axes)
             if not label or "COMPOSITE" in options:
@@ -187,7 +189,7 @@ class _Deck:
                     scope.add(keyword, name, numbers, place)
 
     def _members(self, keyword: str, word: str, instance: str) -> dict[str, list[int]]:
-        """Return the numbers of a word by instance: a number, or the name of a set."""
+        """Return the numbers that a word names, by instance; the word is a number or a set."""
         if word.isdecimal():
             return {instance: [int(word)]}
         before, dot, after = word.upper().rpartition(".")
@@ -241,7 +243,7 @@ class _Deck:
                 if len(row) != size + 1:
                     text = f"the element {row[0]} has {len(row) - 1} nodes instead of {size}"
                     raise MeshError(f"{text} ({kind})")
-            self.corners.update(n for row in rows for n in row[1:])
+            self.solid_nodes.update(n for row in rows for n in row[1:])
         else:
             self.left_out.add(abaqus_element(kind), kind, len(rows))
         if "ELSET" in options:
@@ -254,12 +256,14 @@ class _Deck:
             what = "elements (*ELEMENT)" if self.nodes else "nodes and elements (*NODE, *ELEMENT)"
             raise MeshError(f"it has no {what}; it is empty, incomplete or of another program")
         hint = "".join(f"; {text}" for text in self.left_out.unknown())
-        if missing := self.corners - self.nodes:
+        if missing := self.solid_nodes - self.nodes:
             raise MeshError(f"elements have the node {min(missing)}, which does not exist{hint}")
         for scope in self.closed.values():
             for (kind, name), parts in scope.sets.items():
                 known = self.elements if kind == "ELSET" else self.nodes
-                if "@" in name or not (missing := {*chain(*parts.values())} - known):
+                is_auxiliary = "@" in name  # a set that this class has made
+                missing = {*chain(*parts.values())} - known
+                if is_auxiliary or not missing:
                     continue
                 text = f"the set '{scope.names[kind, name]}' has the "
                 if kind == "NSET":
@@ -337,8 +341,8 @@ def _add_block(deck: _Deck, keyword: str, line: str, data: list[str], *, in_step
     """Add a block to a deck."""
     options = _options(line)
     deck.left_out.add_keyword(keyword, line, MATERIAL_OPTIONS, in_step=in_step)
-    if keyword in _REFUSED or (keyword == "NODE" and options.get("SYSTEM", "R").upper() != "R"):
-        what = _REFUSED.get(keyword, "nodes in cylindrical or spherical coordinates")
+    if keyword in _UNSUPPORTED or (keyword == "NODE" and options.get("SYSTEM", "R").upper() != "R"):
+        what = _UNSUPPORTED.get(keyword, "nodes in cylindrical or spherical coordinates")
         text = f"it has {what}; write a deck with all nodes and elements in global rectangular"
         raise MeshError(f"{text} coordinates")
     if keyword.startswith("END ") and keyword[4:] in _SCOPES and len(deck.scopes) > 1:
@@ -348,7 +352,7 @@ def _add_block(deck: _Deck, keyword: str, line: str, data: list[str], *, in_step
         deck.scopes[-1].sections.append(options)
     if keyword == "ORIENTATION":
         deck.scopes[-1].axes[options.get("NAME", "").upper()] = _axes(options, data)
-    deck.is_turned |= keyword == "INSTANCE" and len(data) > 1
+    deck.has_rotated_instance |= keyword == "INSTANCE" and len(data) > 1
     if keyword in ("NSET", "ELSET"):
         deck.add_set(keyword, options, _rows(data))
         return
@@ -372,18 +376,16 @@ def _axes(options: dict[str, str], data: list[str]) -> Any:
         return f"*ORIENTATION, SYSTEM={system}, DEFINITION={definition} is not read"
     try:
         rows = [[number(word) for word in line.split(",") if word.strip()] for line in data]
-        turn = (int(rows[1][0]), rows[1][1]) if len(rows) > 1 and len(rows[1]) > 1 else ()
-        if any(rows[0][6:]):  # the origin
-            a, b = (
-                [x - c for x, c in zip(rows[0][k : k + 3], rows[0][6:], strict=True)]
-                for k in (0, 3)
-            )
-        else:
-            a, b = rows[0][:3], rows[0][3:6]
-        axes = axes_of_points(a, b, *turn)
+        rotation = (int(rows[1][0]), rows[1][1]) if len(rows) > 1 and len(rows[1]) > 1 else ()
+        a, b, origin = rows[0][:3], rows[0][3:6], rows[0][6:]
+        if any(origin):
+            a = [x - c for x, c in zip(a, origin, strict=True)]
+            b = [x - c for x, c in zip(b, origin, strict=True)]
+        axes = axes_of_points(a, b, *rotation)
     except (ValueError, IndexError, ZeroDivisionError) as error:
         return f"its *ORIENTATION is not a list of numbers ({error})"
-    return axes if all(x == x for row in axes for x in row) else "its *ORIENTATION has no axes"
+    is_defined = not any(math.isnan(x) for row in axes for x in row)  # NaN if a and b are parallel
+    return axes if is_defined else "its *ORIENTATION has no axes"
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str, list[str]]]:
@@ -399,7 +401,7 @@ def _blocks(text: str) -> Iterator[tuple[str, str, list[str]]]:
             if line:
                 yield _keyword(line), line, data
             line, data = row.lstrip(), []
-        elif line.rstrip().endswith(",") and not data:
+        elif line.rstrip().endswith(",") and not data:  # the continuation may lack a star
             line = line.rstrip() + " " + row
         else:
             data.append(row)
@@ -408,10 +410,12 @@ def _blocks(text: str) -> Iterator[tuple[str, str, list[str]]]:
 
 
 def _keyword(line: str) -> str:
+    """Return the keyword of a line in capitals, without the star."""
     return " ".join(line.partition(",")[0].strip().lstrip("*").upper().split())
 
 
 def _options(line: str) -> dict[str, str]:
+    """Return the values of the parameters of a keyword line, by name in capitals."""
     words = (word.partition("=") for word in line.strip().split(",")[1:])
     return {name.strip().upper(): value.strip().strip('"') for name, _, value in words}
 
@@ -423,7 +427,7 @@ def _rows(data: list[str]) -> list[list[str]]:
 
 
 def _first_numbers(data: list[str]) -> Iterator[int]:
-    """Yield the numbers of elements; the nodes continue on the next line after a comma."""
+    """Yield the first number of each entry, which continues on the next line after a comma."""
     continues = False
     for line in data:
         if not continues:
@@ -434,7 +438,7 @@ def _first_numbers(data: list[str]) -> Iterator[int]:
 def _elements(data: list[str], size: int) -> Iterator[list[int]]:
     """Yield number and nodes of elements, which continue on the next line after a comma.
 
-    A line continues also if it has less than `size` nodes.
+    An element also continues on the next line if it has fewer than `size` nodes so far.
     """
     row: list[int] = []
     for line in data:

@@ -30,13 +30,15 @@ def ansys_materials(text: str) -> dict[int, DeckMaterial]:
         words = [word.strip() for word in line.split("!")[0].upper().split(",")]
         try:
             if words[0] == "MPDATA":
+                # An optional release and keyword precede label, material, first index and values
                 words = words[3:] if re.match(r"R\d|UNBL", words[1]) else words[1:]
                 label, start, values = words[0], int(words[2] or 1), words[3:]
             elif words[0] == "MP":
                 words = words[1:]
                 label, start, values = words[0], 1, words[2:]
                 is_constant = not any(number(w) for w in values[1:] if w)
-                # a second value marks a property that depends on the temperature
+                # The other values are coefficients of powers of the temperature. A second value in
+                # the table marks a property that depends on the temperature
                 values = values[:1] if is_constant else [*values[:1], "nan"]
             elif words[0] == "TB" and words[1] not in ("", "DELE"):
                 models.setdefault(int(words[2]), []).append(words[1])
@@ -45,7 +47,7 @@ def ansys_materials(text: str) -> dict[int, DeckMaterial]:
                 continue
             table = tables.setdefault(int(words[1]), {}).setdefault(label, {})
             table.update({start + k: number(w) for k, w in enumerate(values) if w})
-        except (ValueError, IndexError):  # for example the name of a parameter
+        except (ValueError, IndexError):  # for example, the name of a parameter instead of a number
             match = re.search(r"\d+", words[1] if len(words) > 1 else "")
             if match:
                 models.setdefault(int(match[0]), []).append(f"line {line.strip()!r}")
@@ -193,6 +195,10 @@ _ANSYS_COMMANDS = {
 }
 
 
+_MATERIAL, _TYPE, _NUM_NODES, _NUMBER, _FIRST_NODE = 0, 1, 8, 10, 11
+"""Fields of the first line of an element in a block `EBLOCK` of solids."""
+
+
 def _ansys_types(lines: list[str]) -> dict[int, int]:
     """Return the numbers of types of elements, such as 185, by their numbers in a deck."""
     result: dict[int, int] = {}
@@ -206,19 +212,24 @@ def _ansys_types(lines: list[str]) -> dict[int, int]:
 
 
 def _ansys_elements(lines: list[str]) -> Iterator[tuple[int, int, int, range]]:
-    """Yield material, type and number of the elements of the blocks `EBLOCK`, and their lines."""
-    active, active_type, k = 1, 1, 0
+    """Yield material, type and number of the elements of the blocks `EBLOCK`, and their lines.
+
+    The first line of an element of a solid block has material, type, six other fields, the number
+    of nodes, another field, the number of the element and its first nodes.
+    """
+    active_material, active_type, k = 1, 1, 0
     known: set[int] = set()
     while k < len(lines):
         head = lines[k].strip().upper()
         for command in head.split("$"):
             if match := re.match(r"\s*MAT\s*,\s*(\d+)", command):
-                active = int(match[1])
+                active_material = int(match[1])
             if match := re.match(r"\s*TYPE\s*,\s*(\d+)", command):
                 active_type = int(match[1])
         k += 1
         if not head.startswith("EBLOCK"):
             continue
+        # The next line is the Fortran format of the numbers, such as (19i9)
         width = int(match[1]) if (match := re.search(r"\d+i(\d+)", lines[k], re.I)) else 9
         rows: list[list[int]] = []
         k += 1
@@ -229,20 +240,24 @@ def _ansys_elements(lines: list[str]) -> Iterator[tuple[int, int, int, range]]:
             rows.append([int(word) for word in words if word.strip()])
             k += 1
         if "COMPACT" in head:
+            # Number and nodes of each element; material and type are the active ones
             count = int(head.split(",")[4])
             flat = [n for row in rows for n in row]
             size = len(flat) // count if count else 1
-            block = range(first - 2, k)
+            block = range(first - 2, k)  # from the line with EBLOCK
             for n in flat[::size]:
-                yield active, active_type, n, block
+                yield active_material, active_type, n, block
                 block = range(0)  # its lines belong to the first one
             continue
-        begin, left = 0, 0
+        begin, missing_nodes = 0, 0
         numbers: list[int] = []
         for i, row in enumerate(rows):
-            begin, left = (i, row[8] - len(row[11:])) if left <= 0 else (begin, left - len(row))
-            if left <= 0:
-                material, kind, number = (rows[begin][column] for column in (0, 1, 10))
+            if missing_nodes <= 0:  # a new element begins
+                begin, missing_nodes = i, row[_NUM_NODES] - len(row[_FIRST_NODE:])
+            else:
+                missing_nodes -= len(row)
+            if missing_nodes <= 0:
+                material, kind, number = (rows[begin][c] for c in (_MATERIAL, _TYPE, _NUMBER))
                 numbers.append(number)
                 yield material, kind, number, range(first + begin, first + i + 1)
         if "SOLID" in head:

@@ -140,7 +140,7 @@ class ConnectingRod:
             expected += f"or less than {_MAX_FLANGE} times {end}_width"
             yield "flange_width", fits, f"{expected} (a small step causes slivers)"
         yield below("web_thickness", "flange_width")
-        least = (self.big_outer + self.small_outer) / 2  # the rings touch
+        least = (self.big_outer + self.small_outer) / 2  # length at which the rings touch
         yield "length", least < self.length, f"above {least:g} m, (big_outer + small_outer)/2"
         first, last = (fillet.tangent.real for fillet in self._fillets())
         expected = f"smaller, as the fillets overlap (they end at x = {first:g} m and {last:g} m)"
@@ -203,12 +203,12 @@ class ConnectingRod:
             height = self.shank_big / 2 + x * math.tan(angle)
             return height * math.cos(angle) - self.flange_thickness
 
-        # The pocket ends at x ∓ radius(x).
+        # The circle about x ends at x ∓ radius(x), and radius(x) = radius(0) + x sin(angle).
         start = self.big_outer / 2 + self.pocket_margin
         end = self.length - self.small_outer / 2 - self.pocket_margin
-        rate = math.sin(angle)
-        x0 = (start + radius(0.0)) / (1 - rate)
-        x1 = (end - radius(0.0)) / (1 + rate)
+        slope = math.sin(angle)
+        x0 = (start + radius(0.0)) / (1 - slope)
+        x1 = (end - radius(0.0)) / (1 + slope)
         return x0, radius(x0), x1, radius(x1)
 
     def _add_volumes(self, model: Any) -> dict[str, int]:
@@ -248,26 +248,28 @@ class ConnectingRod:
     def _add_shank(self, occ: Any) -> tuple[int, int]:
         """Return the shank, a plate as wide as the flanges that ends inside the rings."""
         big, small = self._fillets()
-        # The outline ends at points inside the rings, between outer circle and bore.
-        inner_big = (1 + self.big_bore / self.big_outer) / 2 * big.contact
-        share = (1 + self.small_bore / self.small_outer) / 2
-        inner_small = self.length + share * (small.contact - self.length)
+        # The outline ends at points inside the rings, midway between outer circle and bore. The
+        # depths are the distances of these points from the axis, relative to the outer radius
+        depth_big = (1 + self.big_bore / self.big_outer) / 2
+        depth_small = (1 + self.small_bore / self.small_outer) / 2
+        inner_big = depth_big * big.contact
+        inner_small = self.length + depth_small * (small.contact - self.length)
         z = -self.flange_width / 2
         corners = [inner_big, big.contact, big.tangent, small.tangent, small.contact, inner_small]
         sides, ends = [], []
-        for sign in (1, -1):
-            start, out, flank, flank_end, back, stop = (
+        for sign in (1, -1):  # the upper and the lower side
+            start, big_contact, big_tangent, small_tangent, small_contact, stop = (
                 occ.addPoint(p.real, sign * p.imag, z) for p in corners
             )
-            at_big, at_small = (
+            big_centre, small_centre = (
                 occ.addPoint(p.real, sign * p.imag, z) for p in (big.centre, small.centre)
             )
             side = [
-                occ.addLine(start, out),
-                occ.addCircleArc(out, at_big, flank),
-                occ.addLine(flank, flank_end),
-                occ.addCircleArc(flank_end, at_small, back),
-                occ.addLine(back, stop),
+                occ.addLine(start, big_contact),
+                occ.addCircleArc(big_contact, big_centre, big_tangent),
+                occ.addLine(big_tangent, small_tangent),
+                occ.addCircleArc(small_tangent, small_centre, small_contact),
+                occ.addLine(small_contact, stop),
             ]
             sides.append(side)
             ends.append((start, stop))
@@ -304,11 +306,11 @@ class ConnectingRod:
 
 
 class _Fillet(NamedTuple):
-    """An arc from the outer circle of a ring to a flank at y > 0."""
+    """An arc from the outer circle of a ring to a flank at y > 0; points x + iy, m."""
 
     centre: complex
-    contact: complex
-    tangent: complex
+    contact: complex  # end on the outer circle
+    tangent: complex  # end on the flank
 
 
 def _fillet(
@@ -316,6 +318,7 @@ def _fillet(
 ) -> _Fillet:
     """Return the fillet between a circle about (x, 0) and a flank at a height above its centre.
 
+    `outer` is the radius of the circle, and `angle` the angle of the flank to the x axis, rad.
     The fillet is at larger x than the centre if `side` is 1, and at smaller x if `side` is -1.
     """
     flank = cmath.exp(1j * angle)

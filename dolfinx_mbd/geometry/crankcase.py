@@ -15,7 +15,7 @@ from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.geometry.gmsh_model import is_bore, mesh_volumes, name_groups
 
 _MAX_BAYS = 12
-_NO_LENGTHS = ("bays", "bank_angles", "order", "per_circle")
+_NO_LENGTHS = ("bays", "bank_angles", "order", "per_circle")  # fields that are not lengths
 _BORE_START = 0.6  # distance of the lower end of the cylinder bores from the shaft / crank_space
 _OPENING = 0.85  # half width of the opening to the pan / crank_space; 1 would give slivers
 
@@ -83,8 +83,8 @@ class Crankcase:
         assign(self, bank_angles=tuple(map(float, banks)))
         for field in fields(self):
             if field.name not in _NO_LENGTHS:
-                value, low = metres(getattr(self, field.name)), 1e-6
-                low = -1e6 if field.name == "stagger" else low
+                value = metres(getattr(self, field.name))
+                low = -1e6 if field.name == "stagger" else 1e-6
                 assign(self, **{field.name: number(field.name, value, low=low, high=1e6, unit="m")})
         for argument, valid, expected in self._conditions():
             if not valid:
@@ -151,15 +151,15 @@ class Crankcase:
         spacing, main, bulkhead, space, bore = self._lengths(*names)
         deck, skirt, wall = self._lengths("deck_height", "skirt", "wall")
         length = self.bays * spacing + bulkhead
-        start, outer = -0.5 * length, space + wall
-        solids = [(3, occ.addBox(-skirt, -outer, start, skirt + outer, 2 * outer, length))]
-        width = max(0.5 * bore + wall, 1e-9)
+        start, half = -0.5 * length, space + wall
+        solids = [(3, occ.addBox(-skirt, -half, start, skirt + half, 2 * half, length))]
+        half_width = 0.5 * bore + wall
         for angle in self.bank_angles:
-            box = (3, occ.addBox(0.0, -width, start, deck, 2 * width, length))
+            box = (3, occ.addBox(0.0, -half_width, start, deck, 2 * half_width, length))
             occ.rotate([box], 0, 0, 0, 0, 0, 1, angle)
             solids.append(box)
         body, _ = occ.fuse(solids[:1], solids[1:])
-        tools, gap = [], spacing - bulkhead
+        tools, gap = [], spacing - bulkhead  # solids to cut, and distance between bulkheads
         for z in self.main_positions[:-1] + 0.5 * bulkhead:
             tools.append((3, occ.addCylinder(0, 0, float(z), 0, 0, gap, space)))
             depth, half = 2 * skirt + space, _OPENING * space
@@ -168,9 +168,9 @@ class Crankcase:
         for k, z in enumerate(self.cylinder_positions):
             angle = self.bank_angles[k % len(self.bank_angles)]
             x, y = math.cos(angle), math.sin(angle)
-            low, high = _BORE_START * space, 1.1 * deck
-            place = low * x, low * y, float(z), (high - low) * x, (high - low) * y, 0
-            tools.append((3, occ.addCylinder(*place, 0.5 * bore)))
+            low, high = _BORE_START * space, 1.1 * deck  # the cylinder projects from the deck
+            base, axis = (low * x, low * y, float(z)), ((high - low) * x, (high - low) * y, 0.0)
+            tools.append((3, occ.addCylinder(*base, *axis, 0.5 * bore)))
         result, _ = occ.cut(body, tools)
         if len(result) != 1:
             raise SolverError(f"the crankcase consists of {len(result)} pieces; use thicker walls")
@@ -215,7 +215,7 @@ class Crankcase:
         return groups
 
     def _is_on(self, model: Any, surface: int, normal: Array, distance: float) -> bool:
-        """Return whether a flat surface lies in a plane with a normal and a distance from 0."""
+        """Return whether a flat surface lies in the plane at a distance from the origin."""
         points = [model.getValue(0, tag, []) for _, tag in _corners(model, surface)]
         error = np.abs(np.array(points) @ normal - distance)
         return bool(error.max() < 1e-6 * float(self.deck_height))

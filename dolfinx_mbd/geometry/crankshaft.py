@@ -13,25 +13,20 @@ import cmath
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import assign
 from dolfinx_mbd.checks import array, integer, metres, number, reject
 from dolfinx_mbd.errors import SolverError
 from dolfinx_mbd.geometry.gmsh_model import extrude, is_bore, mesh_volumes, name_groups, refine
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
 _MAX_THROWS = 24
 _OPTIONAL = ("counterweight_radius", "nose_length", "fillet", "oil_holes")  # may be 0
-_LIST = (
-    "throw_angles",
-    "counterweight_angle",
-    "refined",
-    "order",
-    "per_circle",
-)  # fields that are no lengths
+_NO_LENGTHS = ("throw_angles", "counterweight_angle", "refined", "order", "per_circle")
+"""Fields that are not lengths."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +40,7 @@ class Crankshaft:
     Lengths are in metres, or have a unit, such as ``size="5mm"``.
 
     Attributes:
-        throw_angles: Angle of each pin about z from the x axis, rad; their number is that of the
-            throws.
+        throw_angles: Angle of each pin about z from the x axis, rad, shape (throws,).
         crank_radius: Distance between the axes of the pins and of the shaft.
         main_diameter: Diameter of the main journals.
         main_length: Length of the main journals between the webs, with their fillets.
@@ -119,7 +113,7 @@ class Crankshaft:
         assign(self, throw_angles=tuple(map(float, angles)))
         assign(self, refined=tuple(tuple(map(float, point)) for point in points))
         for field in fields(self):
-            if field.name not in _LIST:
+            if field.name not in _NO_LENGTHS:
                 optional = field.name in _OPTIONAL
                 value = metres(getattr(self, field.name))
                 low = 0.0 if optional else 1e-6
@@ -131,20 +125,20 @@ class Crankshaft:
 
     def _conditions(self) -> Iterator[tuple[str, bool, str]]:
         """Yield for each condition a parameter, whether it is valid, and a text for the error."""
-        f, margin = float(self.fillet), 0.02 * float(self.main_diameter)
+        fillet, margin = float(self.fillet), 0.02 * float(self.main_diameter)
         for end in ("main", "pin"):
             journal, web = getattr(self, f"{end}_diameter"), getattr(self, f"{end}_web_diameter")
-            least = journal + 2 * (f + margin)
+            least = journal + 2 * (fillet + margin)
             text = f"at least {least:.4g} m, {end}_diameter and its fillets"
             yield f"{end}_web_diameter", web >= least, text
             length = getattr(self, f"{end}_length")
-            text = f"more than {2 * f + margin:.4g} m, so that the fillets do not meet"
-            yield f"{end}_length", length > 2 * f + margin, text
-        main, pin, r = self.main_web_diameter, self.pin_web_diameter, self.crank_radius
+            text = f"more than {2 * fillet + margin:.4g} m, so that the fillets do not meet"
+            yield f"{end}_length", length > 2 * fillet + margin, text
+        main, pin = self.main_web_diameter, self.pin_web_diameter
         limit = abs(float(main) - float(pin)) / 2
         yield (
             "crank_radius",
-            float(r) > limit,
+            float(self.crank_radius) > limit,
             f"more than {limit:.4g} m; one web circle contains the other",
         )
         if self.counterweight_radius:
@@ -160,39 +154,38 @@ class Crankshaft:
                 self.counterweight_angle <= widest - 0.02,
                 f"at most {widest - 0.02:.4g} rad, so that it ends on the round part of the web",
             )
-        yield from self._hole_conditions(f, margin)
-        text = "empty without fillets"
-        yield "refined", not self.refined or float(self.fillet) > 0, text
+        yield from self._hole_conditions(fillet, margin)
+        yield "refined", not self.refined or fillet > 0, "empty without fillets"
         nose = float(self.nose_diameter)
         text = f"at most main_diameter, {self.main_diameter:g} m"
         yield "nose_diameter", not self.nose_length or nose <= float(self.main_diameter), text
         text = f"more than main_diameter, {self.main_diameter:g} m"
         yield "flange_diameter", float(self.flange_diameter) > float(self.main_diameter), text
 
-    def _hole_conditions(self, f: float, margin: float) -> Iterator[tuple[str, bool, str]]:
+    def _hole_conditions(self, fillet: float, margin: float) -> Iterator[tuple[str, bool, str]]:
         """Yield the conditions that the holes stay inside journals, pins and webs."""
-        width = float(self.oil_holes)
-        if not width:
+        hole = float(self.oil_holes)
+        if not hole:
             return
         start, slope = self._hole_line()
-        half = 0.5 * width * math.sqrt(1.0 + slope * slope)  # at constant z
+        stretch = math.sqrt(1.0 + slope * slope)  # width in a section z = const / diameter
+        half = 0.5 * hole * stretch
         for end, centre, z in (
             ("main", 0.0, 0.5 * float(self.main_length)),
             ("pin", float(self.crank_radius), 0.5 * (self.spacing - float(self.pin_length))),
         ):
-            radius, length = (
-                float(getattr(self, f"{end}_{key}")) for key in ("diameter", "length")
-            )
-            away = abs(start + slope * z - centre)
-            thickest = 2.0 * (0.5 * radius - margin - away) / math.sqrt(1.0 + slope * slope)
+            radius = 0.5 * float(getattr(self, f"{end}_diameter"))
+            length = float(getattr(self, f"{end}_length"))
+            eccentricity = abs(start + slope * z - centre)  # of the hole at the web
+            thickest = 2.0 * (radius - margin - eccentricity) / stretch
             text = (
                 f"at most {max(thickest, 0.0):.4g} m, so that the hole stays in the {end} journal "
                 "where it enters the web, or a smaller crank_radius, or thicker webs"
             )
-            yield "oil_holes", away + half <= 0.5 * radius - margin, text
+            yield "oil_holes", eccentricity + half <= radius - margin, text
             mouth = half / abs(slope)  # half the length along the journal
             text = f"smaller, so that the hole does not meet the fillets of the {end} journal"
-            yield "oil_holes", mouth <= 0.5 * length - f - margin, text
+            yield "oil_holes", mouth <= 0.5 * length - fillet - margin, text
 
     def _hole_line(self) -> tuple[float, float]:
         """Return the position of a hole along its throw at a main journal, and dx/dz."""
@@ -213,15 +206,11 @@ class Crankshaft:
     @property
     def pin_positions(self) -> Any:
         """Position of the middle of each pin along z, shape (throws,), m."""
-        import numpy as np
-
         return self.spacing * (np.arange(self.throws) - 0.5 * (self.throws - 1))
 
     @property
     def main_positions(self) -> Any:
         """Position of the middle of each main journal along z, shape (throws + 1,), m."""
-        import numpy as np
-
         return self.spacing * (np.arange(self.throws + 1) - 0.5 * self.throws)
 
     def __call__(self, model: Any) -> None:
@@ -255,8 +244,6 @@ class Crankshaft:
             >>> print(crank.fillet_distance(points).round(9))
             [0.]
         """
-        import numpy as np
-
         p = array("points", points, (None, 3))
         if not self.fillet:
             reject("fillet", self.fillet, "more than 0 for the distance to fillets")
@@ -369,14 +356,15 @@ class Crankshaft:
     def _add_holes(self, occ: Any) -> list[tuple[int, int]]:
         """Return the cylinders of the oil holes, which project from the journals."""
         (start, slope), half = self._hole_line(), 0.5 * self.spacing
-        beyond = float(self.oil_holes) / (slope * half)  # part of the length, for both ends
+        rise = slope * half  # along the throw, between the ends of a hole
+        beyond = float(self.oil_holes) / rise  # length that projects at each end / length
         holes = []
         for angle, z in zip(self.throw_angles, self.main_positions, strict=False):
-            first = cmath.rect(1.0, angle) * (start - beyond * slope * half)
-            step = cmath.rect((1.0 + 2.0 * beyond) * slope * half, angle)
+            throw = cmath.rect(1.0, angle)
+            first, step = throw * (start - beyond * rise), throw * (1.0 + 2.0 * beyond) * rise
             bottom, height = float(z) - beyond * half, (1.0 + 2.0 * beyond) * half
-            ends = first.real, first.imag, bottom, step.real, step.imag, height
-            holes.append((3, int(occ.addCylinder(*ends, 0.5 * float(self.oil_holes)))))
+            base, axis = (first.real, first.imag, bottom), (step.real, step.imag, height)
+            holes.append((3, int(occ.addCylinder(*base, *axis, 0.5 * float(self.oil_holes)))))
         return holes
 
     def _add_journal(
@@ -416,21 +404,21 @@ class Crankshaft:
             q = p * direction
             return int(occ.addPoint(q.real, q.imag, z))
 
-        def on(c: complex, radius: float, phi: float) -> int:
+        def on_circle(c: complex, radius: float, phi: float) -> int:
             return point(c + cmath.rect(radius, phi))
 
         middle, pin_centre = point(0j), point(centre)
-        low, high = on(centre, pin, -tangent), on(centre, pin, tangent)
-        top = on(centre, pin, 0.0)
-        first, last = on(0j, main, tangent), on(0j, main, -tangent)
+        low, high = on_circle(centre, pin, -tangent), on_circle(centre, pin, tangent)
+        top = on_circle(centre, pin, 0.0)
+        first, last = on_circle(0j, main, tangent), on_circle(0j, main, -tangent)
         curves = [occ.addCircleArc(low, pin_centre, top), occ.addCircleArc(top, pin_centre, high)]
         curves.append(occ.addLine(high, first))
         radius, gamma = float(self.counterweight_radius), self.counterweight_angle
         if radius:
             start, stop = math.pi - gamma, math.pi + gamma
-            start_inside, start_outside = on(0j, main, start), on(0j, radius, start)
-            opposite = on(0j, radius, math.pi)
-            stop_outside, stop_inside = on(0j, radius, stop), on(0j, main, stop)
+            start_inside, start_outside = on_circle(0j, main, start), on_circle(0j, radius, start)
+            opposite = on_circle(0j, radius, math.pi)
+            stop_outside, stop_inside = on_circle(0j, radius, stop), on_circle(0j, main, stop)
             curves += [
                 occ.addCircleArc(first, middle, start_inside),
                 occ.addLine(start_inside, start_outside),
@@ -440,7 +428,7 @@ class Crankshaft:
                 occ.addCircleArc(stop_inside, middle, last),
             ]
         else:
-            back = on(0j, main, math.pi)
+            back = on_circle(0j, main, math.pi)
             curves.append(occ.addCircleArc(first, middle, back))
             curves.append(occ.addCircleArc(back, middle, last))
         curves.append(occ.addLine(last, low))

@@ -81,7 +81,7 @@ _HARMLESS = {
     *("RETAINED DEGREES OF FREEDOM", "SUBSTRUCTURE MATRIX OUTPUT", "MASS ADJUST", "INERTIA RELIEF"),
     *("NODAL ENERGY RATE", "INITIAL STRAIN INCREASE", "PERIODIC MEDIA"),
 }
-"""Keywords of Abaqus and CalculiX that are read, or whose absence does not change a body."""
+"""Keywords of Abaqus and CalculiX that are read, or that do not change a flexible body."""
 
 _NASTRAN = {
     **dict.fromkeys(("CONM1", "CONM2", "CMASS1", "CMASS2", "CMASS3", "CMASS4"), _MASSES),
@@ -144,7 +144,7 @@ def ansys_element(number: int) -> str | None:
 
 
 def nastran_card(name: str) -> str | None:
-    """Return the kind of what a card of Nastran adds that is left out, or None."""
+    """Return the kind of the contents of a Nastran card that are left out, or None."""
     return _NASTRAN.get(name)
 
 
@@ -159,6 +159,7 @@ def similar_card(name: str) -> str:
 
 
 def _similar(word: str, words: Collection[str]) -> str:
+    """Return the word of `words` that resembles a word most, or ""."""
     return next(iter(difflib.get_close_matches(word, sorted(words), 1, 0.8)), "")
 
 
@@ -177,7 +178,7 @@ class LeftOut:
     def add_keyword(
         self, keyword: str, line: str, others: Collection[str], *, in_step: bool
     ) -> None:
-        """Add a keyword of Abaqus if what it means is left out, or if it is unknown.
+        """Add a keyword of Abaqus if its contents are left out, or if it is unknown.
 
         In a step, a keyword is unknown only if it resembles one that is known.
 

@@ -47,7 +47,7 @@ class _Cells(NamedTuple):
     """
 
     dim: int
-    corners: int
+    corners: int  # of a cell
     kind: int
     facet_kind: int
     facets: list[list[int]]
@@ -152,13 +152,15 @@ def add_deck(model: Any, path: Path) -> Notes:
         nodes = nodes[:, _TETRA10_IN_VTK]
     elif cell_type == "hexahedron20":
         points, nodes = _with_inner_nodes(points, nodes)
-    sizes = np.cumsum([0, *(len(mesh.cells[k].data) for k in blocks)])
+    starts = np.cumsum(
+        [0, *(len(mesh.cells[k].data) for k in blocks)]
+    )  # of the blocks, and the end
     notes = Notes([*deck.remarks], unit=getattr(mesh, "unit", deck.unit))
-    members = _members(mesh.cell_sets, blocks, sizes)
-    used_materials, material_of = _materials_of_cells(members, deck.sections, int(sizes[-1]))
+    members = _members(mesh.cell_sets, blocks, starts)
+    used_materials, material_of = _materials_of_cells(members, deck.sections, int(starts[-1]))
     sets = {name: rows for name, rows in members.items() if name.upper() not in deck.auxiliary}
-    minor = {name for name in sets if name.upper() in deck.only_of_surfaces}
-    groups = _groups_of_cells(sets, minor, material_of, used_materials, notes)
+    only_of_surfaces = {name for name in sets if name.upper() in deck.only_of_surfaces}
+    groups = _groups_of_cells(sets, only_of_surfaces, material_of, used_materials, notes)
     if deck.unassigned and not used_materials:
         notes.materials = dict.fromkeys(groups, deck.unassigned)
     for name, rows in groups.items():
@@ -203,6 +205,7 @@ def _mesh_and_contents(path: Path) -> tuple[Any, PlainDeck]:
 
 
 def _add(model: Any, dim: int, tag: int, name: str, kind: int, nodes: Integers) -> None:
+    """Add elements with the given nodes as a physical group."""
     if (dim, tag) not in model.getEntities(dim):
         model.addDiscreteEntity(dim, tag)
     model.mesh.addElementsByType(tag, kind, [], (nodes + 1).ravel())
@@ -210,6 +213,7 @@ def _add(model: Any, dim: int, tag: int, name: str, kind: int, nodes: Integers) 
 
 
 def _read(path: Path) -> Any:
+    """Return the mesh that meshlane reads from a file."""
     meshlane = optional_module("meshlane", f"{path.suffix} files")
     if path.suffix == ".med":
         optional_module("h5py", ".med files")  # meshlane imports it when it reads them
@@ -245,11 +249,17 @@ def _with_inner_nodes(points: Any, nodes: Integers) -> tuple[Any, Integers]:
     return points, np.hstack([result, on_faces, inside[:, None]])
 
 
-def _members(sets: Mapping[str, Any], blocks: list[int], sizes: Any) -> dict[str, Integers]:
-    """Return the numbers of the cells in each set, ascending; without empty sets."""
+def _members(sets: Mapping[str, Any], blocks: list[int], starts: Any) -> dict[str, Integers]:
+    """Return the numbers of the cells in each set that is not empty, in ascending order.
+
+    Args:
+        sets: Rows of the cells in each block of the mesh, by the name of a set.
+        blocks: Indices of the blocks whose cells are used.
+        starts: Number of the first cell of each of these blocks.
+    """
     result = {}
     for name, parts in sets.items():
-        rows = [sizes[i] + np.asarray(parts[k], dtype=np.int64) for i, k in enumerate(blocks)]
+        rows = [starts[i] + np.asarray(parts[k], dtype=np.int64) for i, k in enumerate(blocks)]
         if parts and sum(map(len, rows)):
             result[name] = np.unique(np.concatenate(rows))
     return result
@@ -258,7 +268,7 @@ def _members(sets: Mapping[str, Any], blocks: list[int], sizes: Any) -> dict[str
 def _materials_of_cells(
     members: Mapping[str, Integers], sections: Mapping[str, DeckMaterial], count: int
 ) -> tuple[list[DeckMaterial], Integers]:
-    """Return the materials that are used, and the number of that of each cell, or −1."""
+    """Return the used materials, and the index of the material of each cell; −1 without one."""
     materials: list[DeckMaterial] = []
     result = np.full(count, -1)
     for name, material in sections.items():
@@ -277,29 +287,33 @@ def _materials_of_cells(
 
 def _groups_of_cells(
     sets: Mapping[str, Integers],
-    minor: set[str],
+    only_of_surfaces: set[str],
     material_of: Integers,
     materials: list[DeckMaterial],
     notes: Notes,
 ) -> dict[str, Integers]:
     """Return disjoint groups of all cells, from the sets that do not overlap smaller ones.
 
-    All cells of a group have the same material. The sets in `minor`, which only surfaces need, do
-    not prevent others, and are left out without a remark.
+    All cells of a group have the same material. The sets in `only_of_surfaces` come last, so that
+    they exclude no other set, and are left out without a remark.
     """
     owner = np.full(len(material_of), -1)
     result: dict[str, Integers] = {}
-    for name in sorted(reversed(list(sets)), key=lambda name: (name in minor, len(sets[name]))):
+
+    def rank(name: str) -> tuple[bool, int]:
+        return name in only_of_surfaces, len(sets[name])
+
+    for name in sorted(reversed(list(sets)), key=rank):
         rows = sets[name]
         others = [list(result)[k] for k in np.unique(owner[rows]) if k >= 0]
         equal = [other for other, group in result.items() if np.array_equal(group, rows)]
-        several = len(np.unique(material_of[rows])) > 1
-        if (owner[rows] < 0).all() and not several:
+        has_one_material = len(np.unique(material_of[rows])) == 1
+        if (owner[rows] < 0).all() and has_one_material:
             owner[rows] = len(result)
             result[name] = rows
         elif equal:
             notes.equal[name] = equal[0]
-        elif name not in minor:
+        elif name not in only_of_surfaces:
             names = ", ".join(f"'{other}'" for other in others)
             reason = f"overlaps {names}" if names else "has several materials"
             notes.remarks.append(f"the set of cells '{name}' {reason} and is not a group")
@@ -320,11 +334,9 @@ def _groups_of_facets(
     """Return the facets on the surface of the part, and disjoint groups of them."""
     local = np.array(cells.facets)
     facets = nodes[:, local].reshape(-1, local.shape[1])
-    count = 2 if cells.dim == 2 else (3 if cells.corners == 4 else 4)
-    corners = np.sort(facets[:, :count], axis=1)
-    _, first, inverse, repeats = np.unique(
-        corners, axis=0, return_index=True, return_inverse=True, return_counts=True
-    )
+    corners_of_facet = 2 if cells.dim == 2 else (3 if cells.corners == 4 else 4)
+    corners = np.sort(facets[:, :corners_of_facet], axis=1)
+    _, inverse, repeats = np.unique(corners, axis=0, return_inverse=True, return_counts=True)
     is_surface = repeats[inverse.ravel()] == 1
     facets, corners = facets[is_surface], corners[is_surface]
     members = _facets_of_sets(mesh, deck.surfaces, nodes, corners)
@@ -406,12 +418,13 @@ def _empty_sets(mesh: Any, surfaces: Surfaces, others: set[str], nodes: Integers
 
 
 def _almost_whole(mesh: Any, members: Mapping[str, set[int]], corners: Integers) -> list[str]:
-    """Return texts on sets of nodes that have three of four corners of a few facets."""
+    """Return texts on sets of nodes that miss one of four corners of a few facets."""
     remarks = []
     for name in set(members) & set(mesh.point_sets) if corners.shape[1] == 4 else ():
         inside = np.isin(corners, np.asarray(mesh.point_sets[name]))
         count = int((inside.sum(axis=1) == 3).sum())
-        if 0 < 3 * count <= len(members[name]):
+        is_small = 3 * count <= len(members[name])  # otherwise, the shape of the set is intended
+        if count and is_small:
             text = f"{count} facet{'s have' if count > 1 else ' has'} three of four corners in"
             remarks.append(f"{text} '{name}': add the fourth if the set is meant to contain it")
     return sorted(remarks)

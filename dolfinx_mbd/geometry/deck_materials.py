@@ -1,8 +1,8 @@
 """Constants of the materials of decks, in the units of the deck.
 
 The readers are in `abaqus_materials`, `ansys_decks` and `nastran_decks`. A material that cannot be
-represented has an `error`, and one that is represented in part has `remarks`: whoever only uses the
-mesh is not concerned.
+represented has an `error`, and one that is represented in part has `remarks`. They are reported
+only if the material is used, not if only the mesh is.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ _REPRODUCIBLE = {
 """Options of gmsh that make a mesh independent of the machine."""
 
 _ATTEMPTS = ((1.0, 1.0), (1.0, 1.5), (0.7, 1.5), (0.5, 2.25), (0.3, 10 / 3))
-"""Size and elements around a circle relative to the request, for successive attempts."""
+"""Size and number of elements around a circle, relative to the requested ones, of each attempt."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,16 +136,17 @@ def mesh_volumes(
         hint = "sizes are in metres; on the command line 5mm is five millimetres"
         reject("size", size, f"at most the length of the part, {longest:.3g} m", hint=hint)
     volume = sum(model.occ.getMass(3, tag) for tag in tags)
-    count = 6 * 2**0.5 * volume / size**3 if size**3 > 0 else math.inf  # regular tetrahedra
+    # A regular tetrahedron with the edge `size` has the volume size³/(6 √2); size³ may underflow
+    count = 6 * 2**0.5 * volume / size**3 if size**3 > 0 else math.inf
     memory("size", size, BYTES_PER_CELL * count)
     if count > WARNING_CELLS:
         text = f"elements of {size:g} m divide the {volume:.3g} m³ of the part into about"
         text = f"{text} {count:.2g} tetrahedra, and meshing takes long"
         text = f"{text}; check the dimensions, which are in metres, or choose a larger size"
         warn(MeshWarning(text, quantity="number of cells", value=count, limit=WARNING_CELLS))
-    for share, factor in _ATTEMPTS:
-        around = round(factor * per_circle)
-        sizes = {"Mesh.MeshSizeMax": share * size, "Mesh.MeshSizeFromCurvature": around}
+    for size_factor, circle_factor in _ATTEMPTS:
+        around = round(circle_factor * per_circle)
+        sizes = {"Mesh.MeshSizeMax": size_factor * size, "Mesh.MeshSizeFromCurvature": around}
         with _options({**_REPRODUCIBLE, **sizes}):
             model.mesh.clear()
             model.mesh.generate(3)
@@ -161,7 +162,10 @@ def mesh_volumes(
 
 
 def refine(model: Any, points: Sequence[Sequence[float]], radius: float, size: float) -> None:
-    """Limit the element size within a radius of points; beyond it, the size grows (m)."""
+    """Limit the element size within a radius of points; beyond it, the limit grows (m).
+
+    Over a distance of four radii, the limit grows linearly to five radii.
+    """
     fields, balls = model.mesh.field, []
     for point in points:
         balls.append(fields.add("Ball"))
@@ -197,8 +201,8 @@ def is_bore(
     if model.getType(2, surface) != "Cylinder":
         return False
     (u0, v0), (u1, v1) = model.getParametrizationBounds(2, surface)
-    for share in (0.2, 0.5, 0.8):
-        values = [u0 + share * (u1 - u0), v0 + share * (v1 - v0)]
+    for fraction in (0.2, 0.5, 0.8):  # three points on the surface
+        values = [u0 + fraction * (u1 - u0), v0 + fraction * (v1 - v0)]
         dx, dy, dz = np.array(model.getValue(2, surface, values)) - (x, y, z)
         if axis is None:
             distance = math.hypot(dx, dy)
@@ -325,6 +329,7 @@ def _check_order(model: Any, tdim: int) -> None:
 
 
 def _type_names(model: Any, types: set[int]) -> str:
+    """Return gmsh's names of types of elements, as a text."""
     return ", ".join(sorted(str(model.mesh.getElementProperties(t)[0]) for t in types))
 
 

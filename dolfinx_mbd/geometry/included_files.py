@@ -16,8 +16,9 @@ DECKS = {
 """Lines that include a file by the suffix of the deck; the group is the name of the file."""
 DECKS[".nas"] = DECKS[".bdf"]
 
+# A keyword line that reads its data from a file: keyword and parameters, file, other parameters
 _DATA = re.compile(r"^(\*(?!\*)[^\n]*?),\s*INPUT\s*=\s*([^,\n]+)([^\n]*)$", re.I | re.M)
-_DEPTH = 20
+_DEPTH = 20  # largest number of files that include one another
 
 
 def text_of(path: Path, suffix: str, depth: int = 0) -> str:

@@ -107,6 +107,7 @@ def _start(head: bytes, path: str) -> int:
 
 
 def _load(path: Path) -> MeshArrays:
+    """Return the mesh that `_read` has written."""
     with np.load(path, allow_pickle=False) as file:
         values: dict[str, Any] = {name: file[name] for name in file.files}
     groups = json.loads(str(values["groups"]))

@@ -39,7 +39,7 @@ def check_topology(
     `cells` (cells, nodes of a cell) contains node numbers without gaps, the corners of a cell
     first; `reference` (nodes, dimension of the cells) contains the nodes of the reference cell.
     """
-    tdim, size = reference.shape[1], int(cells.max()) + 1
+    tdim, num_nodes = reference.shape[1], int(cells.max()) + 1
     ordered = np.sort(cells, axis=1)
     collapsed = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     if collapsed.any():
@@ -49,7 +49,7 @@ def check_topology(
         advice = "remove the copies (gmsh: model.mesh.removeDuplicateElements)"
         raise MeshError(f"{copies} of its {len(cells)} cells are given twice; {advice}")
     expected = len(np.unique(cells[:, :num_corners]))
-    inner = cells.shape[1] - num_corners
+    inner = cells.shape[1] - num_corners  # nodes inside a cell, after those of edges and facets
     key = tdim, num_corners
     tables = [_EDGES[key], _FACETS[key]] if tdim == 3 else [_FACETS[key]]
     on_edges = np.full(cells.shape[1], False)  # nodes on edges; they are not inside facets
@@ -65,9 +65,9 @@ def check_topology(
             expected += (numbers.max() + 1) * len(rows[0])
             on_edges[np.concatenate(rows)] = True
     expected += inner * len(cells)
-    if size != expected:
+    if num_nodes != expected:
         reason = "the number if cells share exactly the nodes on common edges and facets"
-        raise MeshError(f"its cells have {size} nodes instead of {expected}, {reason}")
+        raise MeshError(f"its cells have {num_nodes} nodes instead of {expected}, {reason}")
 
 
 def _nodes_between(

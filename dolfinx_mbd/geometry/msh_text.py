@@ -19,6 +19,7 @@ def msh_text(mesh: MeshArrays) -> str:
 
 
 def _lines(mesh: MeshArrays) -> Iterator[str]:
+    """Yield the lines of the file."""
     yield from ("$MeshFormat", "2.2 0 8", "$EndMeshFormat")
     names = {**mesh.groups}
     used = {(2, int(tag)) for tag in mesh.facet_tags} | {(3, int(tag)) for tag in mesh.cell_tags}

@@ -200,6 +200,7 @@ def _surfaces(path: str, name: str) -> list[tuple[Any, ...]]:
 
 
 def _check_path(path: str | os.PathLike[str]) -> None:
+    """Raise an error if the path is not that of a STEP file."""
     file_path("path", path, (".step", ".stp"))
     if not Path(path).is_file():
         raise MissingFileError(f"no STEP file '{os.fspath(path)}'")

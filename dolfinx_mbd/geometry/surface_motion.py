@@ -52,7 +52,7 @@ class _Entity:
 
     dim: int
     tag: int
-    rows: NDArray[np.int64]
+    rows: NDArray[np.int64]  # of its nodes in the points of the mesh
     shares: Array  # of a curve: position of each node in the parameter range, 0 to 1
     edges: NDArray[np.int64]  # of a face: pairs of rows in one element, also on the boundary
 
@@ -207,6 +207,7 @@ def _extended(points: Array, displacements: Array, face: _Entity) -> Array:
     x = points[nodes] - points[nodes].mean(axis=0)
     design = np.column_stack([np.ones(len(x)), x / np.abs(x).max()])
     affine = design @ np.linalg.lstsq(design[~inside], displacements[boundary], rcond=1e-9)[0]
+    # The remainder r is zero in the graph Laplacian L r of the nodes inside, with weights W
     weight = 1 / np.sum((x[ends[:, 0]] - x[ends[:, 1]]) ** 2, axis=1)
     W = coo_array((np.tile(weight, 2), (ends.T.ravel(), ends[:, ::-1].T.ravel()))).tocsr()
     L = (diags_array(W.sum(axis=1)) - W).tocsr()

@@ -156,9 +156,9 @@ def _elements(rows: list[str], size: int) -> Iterator[tuple[str, int, list[int]]
             kind, expected = _SOLIDS[descriptor]
             if count != expected:
                 raise ValueError(f"element {label} has {count} instead of {expected} nodes")
-        elif 110 < descriptor < 120:
+        elif 110 < descriptor < 120:  # the range of solids
             raise ValueError(f"element {label} is a solid of the unknown type {descriptor}")
-        elif 40 < descriptor < 100:
+        elif 40 < descriptor < 100:  # the range of plane elements and shells
             kind = _SHELLS.get(count, "")
         elif descriptor in _BEAMS:
             kind = _LINES.get(count, "")
@@ -171,7 +171,7 @@ def _groups(rows: list[str], size: int) -> Iterator[tuple[str, list[tuple[int, i
     k = 0
     while k < len(rows):
         head = [int(word) for word in rows[k].split()]
-        name, count = rows[k + 1].strip(), head[7]
+        name, count = rows[k + 1].strip(), head[7]  # the eighth number is that of the members
         k += 2
         words: list[int] = []
         while len(words) < size * count:
@@ -183,6 +183,7 @@ def _groups(rows: list[str], size: int) -> Iterator[tuple[str, list[tuple[int, i
 
 
 def _block(kind: str, entries: list[tuple[int, list[int]]], row_of: dict[int, int]) -> Block:
+    """Return the elements of one type as a block, with rows of nodes in the order of VTK."""
     try:
         data = np.array([[row_of[n] for n in nodes] for _, nodes in entries], dtype=np.int64)
     except KeyError as error:

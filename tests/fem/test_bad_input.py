@@ -103,7 +103,10 @@ def test_errors_of_one_rank_are_errors_of_all(comm: MPI.Intracomm) -> None:
 
 
 def test_errors_name_the_rank(comm: MPI.Intracomm) -> None:
-    """In the text, or as a note of an error of unknown type; not if all ranks have the error."""
+    """The text names the rank, or a note if the type of the error is unknown.
+
+    Neither does if all ranks have the error.
+    """
     last = comm.size - 1
     expected = f"(on rank {last} of {comm.size} ranks)" if last else ""
     with pytest.raises(InputError) as error:

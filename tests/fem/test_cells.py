@@ -28,7 +28,7 @@ INNER, OUTER, DEPTH = 0.02, 0.03, 0.025
 """A ring, which needs curved cells."""
 
 V8 = {3: [3311.33, 5286.47, 8732.7], 2: [5286.47, 13132.0]}
-"""Frequencies of the free bar, Hz, upper bounds by Ritz's method; in the plane those that stay."""
+"""Frequencies of the free bar, Hz, upper bounds by Ritz's method; and those in the plane."""
 
 FLAT = {
     "tetrahedron": lambda comm: box(comm, cells=(4, 1, 1), cell=CellType.tetrahedron),
@@ -59,7 +59,7 @@ def test_mass_and_inertia_are_exact(comm: MPI.Intracomm, cell: str, degree: int)
 
 
 def _rigid_motion_is_exact(body: ReducedBody) -> None:
-    """Modes are M-orthogonal to the six rigid motions, which the space holds exactly."""
+    """Modes are M-orthogonal to the six rigid motions, which the space contains exactly."""
     S, H = body.first_moments, body.second_moments
     size = np.sqrt(body.total_mass)
     assert np.abs(S[1:]).max() < 1e-9 * size
@@ -70,7 +70,7 @@ def _rigid_motion_is_exact(body: ReducedBody) -> None:
 
 @pytest.mark.parametrize("cell", FLAT)
 def test_frequencies_fall_with_the_degree_to_the_same_limit(comm: MPI.Intracomm, cell: str) -> None:
-    """A larger space is never stiffer; cubics are within 0.5 %, in the plane 1 %, of V8."""
+    """A larger space is never stiffer; cubics are within 0.5 % (in the plane 1 %) of case V8."""
     mesh = FLAT[cell](comm)
     dim = mesh.mesh.topology.dim
     frequencies = [
@@ -163,7 +163,7 @@ def test_curved_ring(comm: MPI.Intracomm, cell: str, degree: int) -> None:
 
 
 def test_frequencies_of_plane_rings_agree(comm: MPI.Intracomm) -> None:
-    """Free rings of triangles and of quadrilaterals, P2 and P3: the lowest (double) modes."""
+    """The lowest (double) modes of free rings agree for both cells and for degree 2 and 3."""
     options: dict[str, Any] = {"plane": "stress", "thickness": 0.004}
     meshes = [build_mesh(_ring(recombine, False, 0.005), comm) for recombine in (False, True)]
     frequencies = [
@@ -178,7 +178,7 @@ def test_frequencies_of_plane_rings_agree(comm: MPI.Intracomm) -> None:
 
 
 @pytest.mark.parametrize("cell", CURVED)
-def test_degree_below_the_geometry_is_refused(comm: MPI.Intracomm, cell: str) -> None:
+def test_degree_below_the_geometry_raises_an_error(comm: MPI.Intracomm, cell: str) -> None:
     """The space would not contain rigid rotations."""
     mesh = build_mesh(CURVED[cell], comm)
     with pytest.raises(ValueError, match=r"degree 1 and the mesh geometric order 2.*degree=2"):
@@ -187,7 +187,7 @@ def test_degree_below_the_geometry_is_refused(comm: MPI.Intracomm, cell: str) ->
 
 @pytest.mark.parametrize("cell", FLAT)
 def test_skin_of_every_cell_is_triangles(comm: MPI.Intracomm, cell: str) -> None:
-    """Quadrilateral faces are split in two; area and, in space, the volume inside are right."""
+    """Quadrilateral faces are split in two; area and, in space, the enclosed volume are exact."""
     mesh = FLAT[cell](comm)
     skin = reduce(
         ElasticModel(mesh, STEEL, **_options(mesh)), interfaces=["left"], num_modes=0

@@ -1,4 +1,4 @@
-"""Forms are compiled once: other numbers, meshes and groups are served by the same code."""
+"""Forms are compiled once: other numbers, meshes and groups use the same code."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ENDS = ("left", "right")
 
 @contextmanager
 def compilations() -> Iterator[list[str]]:
-    """The modules that FFCx generates and compiles in a with block, on this rank."""
+    """Record the modules that FFCx generates and compiles in a with block, on this rank."""
     commands: list[str] = []
     compile_objects = ffcx_jit._compile_objects
 
@@ -135,7 +135,10 @@ one_rank = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="compiles on one r
 
 
 def compiled(folder: Path) -> float:
-    """The area of a square by a form that is compiled in a folder, within a second of waiting."""
+    """Return the area of a square by a form that is compiled in a folder.
+
+    DOLFINx waits at most a second for another process.
+    """
     options = {"cache_dir": str(folder), "timeout": 1}
     area = 1.0 * ufl.dx(domain=create_unit_square(MPI.COMM_SELF, 1, 1))
     return fem.assemble_scalar(fem.form(area, jit_options=options))

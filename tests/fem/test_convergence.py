@@ -1,4 +1,4 @@
-"""V7 in closed form, and the order of convergence in the size of the cells, P1 to P3.
+"""Validation case V7 in closed form, and the order of convergence for degrees 1 to 3.
 
 V7 is a case of docs/verification/reference_cases.md.
 """
@@ -39,7 +39,7 @@ from tests.models.bodies import AXES, CENTRE, box, ellipsoid
 from tests.models.plates import plate
 
 CORK = Material(1e9, 0.0, 1000.0)
-"""Without Poisson's ratio a bar is the one of the closed forms."""
+"""Without Poisson's ratio, a bar behaves as in the closed forms."""
 
 
 def solved(problem: ElasticProblem, load: ufl.Form, held: np.ndarray) -> fem.Function:

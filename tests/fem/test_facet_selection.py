@@ -70,7 +70,7 @@ def bores(part: ConnectingRod) -> dict[str, Any]:
 
 
 def test_bores_of_a_rod(rod: tuple[ConnectingRod, TaggedMesh]) -> None:
-    """The same local facets as with names, ghosts included, also from a point on the bore."""
+    """The local facets, also ghosts, are those of the names, also from a point on the bore."""
     part, mesh = rod
     for name, cylinder in bores(part).items():
         expected = mesh.facets(name)
@@ -131,7 +131,7 @@ def test_faces_of_a_box(comm: MPI.Intracomm, cell: CellType) -> None:
 
 
 def test_oblique_plane(comm: MPI.Intracomm) -> None:
-    """A rotated box, and the part of one of its faces in a box."""
+    """Select a face of a rotated box, and the part of this face in a box."""
     mesh = box(comm)
     c, s = math.cos(0.7), math.sin(0.7)
     R = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
@@ -172,7 +172,7 @@ def test_same_facets_as_on_one_rank(comm: MPI.Intracomm, options: dict[str, Any]
 
 
 def test_ranks_without_facets(comm: MPI.Intracomm) -> None:
-    """One cell at a corner: on several ranks most have none of its facets, or no cells at all."""
+    """Of several ranks, most have no facet of a cell at a corner, or no cells."""
     mesh = box(comm)
     facets = pick(mesh, plane=((0, 0, 0), X), box=((-1, -1, -1), (1, 0.25, 1 / 6)))
     assert count(mesh, facets) == 2

@@ -40,12 +40,12 @@ def folder(comm: MPI.Intracomm, tmp_path: Path) -> Path:
 
 
 def motion(reduction: Reduction, count: int) -> SimpleNamespace:
-    """Return a motion that turns and shifts the body and bends it; its time steps grow."""
+    """Return a motion that rotates, translates and bends the body, with growing time steps."""
     t = np.linspace(0.0, 1.0, count) ** 2
     eta = 1e-6 * np.outer(np.sin(7 * t), 1 + np.arange(reduction.body.num_modes))
-    turn = np.column_stack([np.cos(t), 0 * t, np.sin(t) / 2, np.sqrt(0.75) * np.sin(t)])
+    rotation = np.column_stack([np.cos(t), 0 * t, np.sin(t) / 2, np.sqrt(0.75) * np.sin(t)])
     position = np.column_stack([t, 2 * t, -t])
-    return SimpleNamespace(time=t, eta=eta, position=position, rotation=turn)
+    return SimpleNamespace(time=t, eta=eta, position=position, rotation=rotation)
 
 
 def everywhere(reduction: Reduction) -> tuple[KDTree, np.ndarray]:
@@ -169,7 +169,7 @@ def test_bad_requests(folder: Path, bar: Reduction) -> None:
 
 
 def test_number_of_times() -> None:
-    """By default at most 200, the first and the last among them, evenly in time."""
+    """By default, at most 200 times are written, evenly distributed from the first to the last."""
     time = np.sort(np.random.default_rng(0).uniform(size=5000))
     rows = frame_rows(time)
     assert len(rows) <= FRAMES == 200

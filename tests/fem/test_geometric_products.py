@@ -19,7 +19,7 @@ PLY = Orthotropic((1e11, 2e10, 5e9), (0.3, 0.2, 0.4), (5e8, 6e8, 1e9), 1500.0)
 
 
 def solid(comm: MPI.Comm, cell: str) -> dmesh.Mesh:
-    """A sheared box, whose cells have Jacobians with all entries."""
+    """Return a sheared box, whose cells have Jacobians without zeros."""
     mesh = dmesh.create_box(
         comm, [(0, 0, 0), (0.3, 0.04, 0.05)], (5, 2, 2), cell_type=dmesh.CellType[cell]
     )

@@ -110,8 +110,8 @@ def test_plane_strips(comm: MPI.Comm) -> None:
         ((0.1, 0.1), (3, 3), None),
     ):
         mesh = plate(comm, size, cells)
-        turn = np.array([[0.8, -0.6, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
-        mesh.mesh.geometry.x[:] = mesh.mesh.geometry.x @ turn.T
+        rotation = np.array([[0.8, -0.6, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
+        mesh.mesh.geometry.x[:] = mesh.mesh.geometry.x @ rotation.T
 
         def call(mesh: Any = mesh) -> Any:
             return mbd.ElasticModel(mesh, mbd.STEEL, degree=1, plane="stress", thickness=0.01)

@@ -31,7 +31,7 @@ from tests.models.plates import plate
 
 PLAIN = Material(2e11, 0.0, 8000.0, "plain", 1e-5)
 OTHER = Material(1e11, 0.0, 3000.0, "other", 2.5e-5)
-"""Without Poisson's ratio a bar of them is that of beam theory."""
+"""Without Poisson's ratio, a bar of these materials behaves as in beam theory."""
 
 
 def under(
@@ -46,14 +46,14 @@ def under(
     return problem, K_sigma
 
 
-@pytest.mark.parametrize("made_of", [STEEL, dataclasses.replace(CARBON, axes=ANYHOW)])
+@pytest.mark.parametrize("material", [STEEL, dataclasses.replace(CARBON, axes=ANYHOW)])
 @pytest.mark.parametrize("linear", [False, True])
-def test_free_expansion_leaves_no_stress(comm: MPI.Intracomm, made_of: Any, linear: bool) -> None:
+def test_free_expansion_leaves_no_stress(comm: MPI.Intracomm, material: Any, linear: bool) -> None:
     """Quadratic displacements represent the expansion by a uniform or linear rise exactly."""
     mesh = box(comm, cells=(4, 2, 1))
     x = ufl.SpatialCoordinate(mesh.mesh)
     rise = Temperature(100 * (1 + x[0] / LENGTH - 2 * x[1] / LENGTH) if linear else 100.0)
-    problem, K_sigma = under(mesh, made_of, rise)
+    problem, K_sigma = under(mesh, material, rise)
     # if the stress were that of the held body, K_σ would be α ΔT = 1e-3 of K
     assert K_sigma.norm() < 1e-12 * problem.stiffness.norm()
 
@@ -125,9 +125,9 @@ CASES: dict[str, tuple[Any, Any, Any, dict[str, Any]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_prestress_does_not_resist_rotation(comm: MPI.Intracomm, case: str) -> None:
     """K_σ R = 0 for the self-equilibrated stress σ₀, but not for the specified stress σᵢ."""
-    make, made_of, prestress, options = CASES[case]
+    make, material, prestress, options = CASES[case]
     mesh = make(comm)
-    problem, K_sigma = under(mesh, made_of, prestress(mesh), **options)
+    problem, K_sigma = under(mesh, material, prestress(mesh), **options)
     u, v = ufl.TrialFunction(problem.space), ufl.TestFunction(problem.space)
     state, stress = problem.prestress, prestress(mesh)
     raw = (
@@ -179,7 +179,7 @@ CRITICAL = 4 * np.pi**2 * THIN**2 / 12 / LONG**2
 """Strain at which a clamped strip buckles: P = 4π²EI/L² over EA."""
 
 SHEAR = CRITICAL * PLAIN.young / (5 / 6 * PLAIN.shear)
-"""P over the shear stiffness 5/6 GA, 8e-4: what shear takes from the buckling load."""
+"""P over the shear stiffness 5/6 GA, 8e-4: relative decrease of the buckling load by shear."""
 
 
 def strip(comm: MPI.Intracomm) -> TaggedMesh:
@@ -194,17 +194,17 @@ def first_square(comm: MPI.Intracomm, prestress: Any) -> float:
     return float((2 * np.pi * modes.frequencies[0]) ** 2)
 
 
-@pytest.mark.parametrize("share", [0.7, -1.5])
-def test_clamped_strip_that_is_heated_or_cooled(comm: MPI.Intracomm, share: float) -> None:
+@pytest.mark.parametrize("fraction", [0.7, -1.5])
+def test_clamped_strip_that_is_heated_or_cooled(comm: MPI.Intracomm, fraction: float) -> None:
     """With σ = −EαΔT, the ratio of ω² to its value without stress is that of a beam."""
     unit, mass = PLAIN.young * THIN**3 / 12, PLAIN.density * THIN
-    load = share * CRITICAL * PLAIN.young * THIN
+    load = fraction * CRITICAL * PLAIN.young * THIN
     exact = _clamped_squares(load, unit, mass, LONG) / _clamped_squares(0.0, unit, mass, LONG)
     at_rest = first_square(comm, None)
-    rise = share * CRITICAL / PLAIN.thermal_expansion  # type: ignore[operator]
+    rise = fraction * CRITICAL / PLAIN.thermal_expansion  # type: ignore[operator]
     within = 2 * SHEAR  # of the strip, not of the beam
     assert first_square(comm, Temperature(rise)) / at_rest == pytest.approx(exact, abs=within)
-    stress = ufl.as_matrix([[-share * CRITICAL * PLAIN.young, 0.0], [0.0, 0.0]])
+    stress = ufl.as_matrix([[-fraction * CRITICAL * PLAIN.young, 0.0], [0.0, 0.0]])
     assert first_square(comm, stress) / at_rest == pytest.approx(exact, abs=within)
 
 
@@ -278,7 +278,7 @@ def test_same_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
 
 
 def test_a_free_body_may_buckle_too(comm: MPI.Intracomm) -> None:
-    """Torsional buckling of a strip with hot edges."""
+    """A free strip with hot edges buckles in torsion."""
     mesh, hot = heated(comm)
     hotter = Temperature(20 * hot.rise)
     text = "unstable: a part of its prestress"
@@ -290,9 +290,9 @@ def test_a_free_body_may_buckle_too(comm: MPI.Intracomm) -> None:
 
 def test_prestress_of_a_uniform_temperature_is_named(comm: MPI.Intracomm) -> None:
     mesh = grouped(box(comm), lambda x: x[0] < LENGTH / 2)
-    made_of = {"a": PLAIN, "b": OTHER}
+    material = {"a": PLAIN, "b": OTHER}
     body = reduce(
-        ElasticModel(mesh, made_of, degree=1, prestress=Temperature(-40.0)),
+        ElasticModel(mesh, material, degree=1, prestress=Temperature(-40.0)),
         interfaces=(),
         num_modes=1,
     ).body
@@ -310,7 +310,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "text"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
-def test_refused(comm: MPI.Intracomm, changes: dict[str, Any], text: str) -> None:
+def test_invalid_arguments(comm: MPI.Intracomm, changes: dict[str, Any], text: str) -> None:
     options = {"material": PLAIN, "prestress": Temperature(1.0)} | changes
     with pytest.raises(ValueError, match=text):
         modal_analysis(ElasticModel(box(comm), degree=1, **options), num_modes=1)

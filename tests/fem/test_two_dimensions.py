@@ -114,7 +114,7 @@ def test_motion_of_an_interface_is_that_of_its_edges(bar: Reduction) -> None:
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
 def test_constraint_modes_reproduce_rigid_motions(comm: MPI.Intracomm, kind: str) -> None:
-    """Each interface has three; a common rigid motion of all interfaces moves the whole body."""
+    """A common rigid motion of all interfaces moves the whole body; each interface has three."""
     mesh = plate(comm)
     problem = elastic_problem(ElasticModel(mesh, STEEL, **PLATE))
     interfaces = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(ENDS, kind))
@@ -279,7 +279,7 @@ def test_displacement_and_energy(comm: MPI.Intracomm, bar: Reduction) -> None:
 def test_written_motion_may_leave_the_plane(
     comm: MPI.Intracomm, tmp_path: Path, bar: Reduction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three components in the file: a quarter turn about x lifts the plate out of the plane."""
+    """The file has three components: a rotation by π/2 about x moves the plate out of its plane."""
     written = recorded(monkeypatch)
     path = comm.bcast(tmp_path, root=0) / "plate.bp"
     n = bar.body.num_modes
@@ -333,7 +333,7 @@ def test_other_ways_to_reduce(comm: MPI.Intracomm, options: dict[str, Any]) -> N
 
 
 def _holes(model: Any) -> None:
-    """Return a plane rod: 24 mm by 160 mm with a hole for a pin near each end."""
+    """Add a plane rod to a model: 24 mm by 160 mm with a hole for a pin near each end."""
     occ = model.occ
     outline = occ.addRectangle(-0.012, -0.012, 0, 0.161, 0.024)
     holes = [occ.addDisk(x, 0, 0, 0.007, 0.007) for x in (0.0, 0.137)]
@@ -415,8 +415,8 @@ def test_plane_and_solid_bar_deflect_alike(comm: MPI.Intracomm) -> None:
         ("num_modes=5000, but the mesh has", {"num_modes": 5000}),
     ],
 )
-def test_refused(comm: MPI.Intracomm, text: str, changes: dict[str, Any]) -> None:
-    """The same error on every rank."""
+def test_invalid_arguments(comm: MPI.Intracomm, text: str, changes: dict[str, Any]) -> None:
+    """Every rank raises the same error."""
     arguments: dict[str, Any] = {"interfaces": ["left"], "num_modes": 1, **PLATE} | changes
     with pytest.raises(ValueError, match=text) as error:
         flat(reduce, plate(comm, cells=(2, 1)), STEEL, **arguments)

@@ -26,6 +26,7 @@ _ROUND_OFF = 1e-8  # negative eigenvalues and asymmetry of a covariance, relativ
 _SMALL_STEP = 1e-5  # relative steps of the parameters below which derivatives are not checked
 _CHANCE = 1e-6  # probability of larger residuals below which a fit gives a warning
 _AT_BOUND = 1e-9  # distance from a bound that is round-off, relative to the start or the bound
+_INVOLVED = 0.1  # component of an undetermined unit vector from which its parameter is named
 _MISFIT = 0.1  # largest error of the derivatives over a step, relative to the change
 
 
@@ -241,7 +242,8 @@ def _check_rank(names: list[str], J: Array) -> tuple[Array, Array]:
     """Return singular values and right vectors; raise an error if a parameter is not determined."""
     _, singular, right = np.linalg.svd(J, full_matrices=False)
     if singular[-1] <= RANK_TOLERANCE * singular[0]:
-        weak = [name for name, part in zip(names, right[-1], strict=True) if abs(part) > 0.1]
+        # The last right vector is the change of the parameters that hardly changes the predictions
+        weak = [name for name, part in zip(names, right[-1], strict=True) if abs(part) > _INVOLVED]
         text = (
             f"the measurements do not determine {', '.join(weak)} separately; measure more, or fix "
             "one of them"

@@ -167,6 +167,7 @@ class ModalTest:
 
     @property
     def _units(self) -> Array:
+        """Measured shapes of unit length, shape (m, sensors)."""
         return np.asarray(self.shapes / np.linalg.norm(self.shapes, axis=1)[:, None])
 
     def pair(self, frequencies: ArrayLike, shapes: ArrayLike) -> ModalPairs:
@@ -213,6 +214,7 @@ class ModalTest:
         return pairs
 
     def _warn(self, values: Array) -> None:
+        """Warn of measured modes without a similar computed mode."""
         for k in np.flatnonzero(values < self.least_mac):
             text = (
                 f"no computed mode resembles measured mode {k + 1} ({self.frequencies[k]:.5g} Hz): "
@@ -303,6 +305,7 @@ class ModalTest:
         elastic = squares > RIGID * np.abs(squares).max(initial=0.0)
         frequencies = np.sqrt(squares[elastic]) / (2 * np.pi)
         pairs = self.pair(frequencies, (m.rows @ X[:, elastic]).T)
+        # Columns of W: the combinations of modes that are compared; their ω² are `values`
         W = np.zeros((len(squares), len(self.frequencies)))
         W[elastic] = pairs.combinations.T
         values = np.einsum("ki,k,ki->i", W, squares, W)
@@ -315,18 +318,20 @@ class ModalTest:
         groups = np.full(len(squares), -1)
         groups[elastic] = close_groups(frequencies)
         outside = groups[:, None] != groups[elastic][pairs.modes]
+        # The derivative of a mode contains each mode of another group, divided by the gap of ω²
         gaps = values - squares[:, None]
         inverse = np.where(outside, 1.0, 0.0) / np.where(outside, gaps, 1.0)
         derivatives = {}
         for name, (dK, dM, rows) in m.derivatives.items():
             change = X.T @ dK @ X @ W - (X.T @ dM @ X @ W) * values
             rate = np.einsum("ki,ki->i", W, change) / (8 * np.pi**2 * f)
-            moved = (rows @ X @ W + m.rows @ X @ (change * inverse)).T * scale[:, None]
-            moved -= predicted * np.sum(predicted * moved, axis=1)[:, None]
-            derivatives[name] = self._joined(rate, moved)
+            shape_rate = (rows @ X @ W + m.rows @ X @ (change * inverse)).T * scale[:, None]
+            shape_rate -= predicted * np.sum(predicted * shape_rate, axis=1)[:, None]  # unit length
+            derivatives[name] = self._joined(rate, shape_rate)
         return self._joined(f, predicted), derivatives
 
     def _joined(self, frequencies: Array, shapes: Array) -> Array:
+        """Return the numbers that correspond to `measured` as one array."""
         if self.shape_deviations is None:
             return frequencies
         return np.concatenate([frequencies, shapes.ravel()])

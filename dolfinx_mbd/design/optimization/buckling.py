@@ -73,7 +73,7 @@ class _Column:
         self.line = second.point - first.point
         self.length = float(np.linalg.norm(self.line))
         self.direction: Array = np.asarray(self.line / self.length, dtype=float)
-        self.motion = second.motion[:3] - first.motion[:3]
+        self.motion = second.motion[:3] - first.motion[:3]  # of one end relative to the other
         assert body.stiffening is not None
         self.wrenches = body.stiffening.interfaces
 
@@ -85,6 +85,7 @@ class _Column:
     def stiffness(self) -> Array:
         """Return G."""
         across = self.motion - np.outer(self.direction, self.direction @ self.motion)
+        # The second term is the work of the rotation of the line between the points
         G = self._tension(self.wrenches, self.direction) - across.T @ across / self.length
         return np.asarray((G + G.T) / 2)
 
@@ -92,14 +93,14 @@ class _Column:
         """Return the derivative of G with respect to a parameter."""
         e, motion = self.direction, self.motion
         assert d.interface_stiffening is not None
-        moved = d.interface_points[self.second] - d.interface_points[self.first]
-        longer = float(e @ moved)
-        turned: Array = (moved - e * longer) / self.length
+        line_change = d.interface_points[self.second] - d.interface_points[self.first]
+        length_change = float(e @ line_change)
+        e_change: Array = (line_change - e * length_change) / self.length
         change = d.interface_motions[self.second, :3] - d.interface_motions[self.first, :3]
         across = motion - np.outer(e, e @ motion)
-        across_change = change - np.outer(e, e @ change + turned @ motion)
-        across_change -= np.outer(turned, e @ motion)
-        G = self._tension(d.interface_stiffening, e) + self._tension(self.wrenches, turned)
+        across_change = change - np.outer(e, e @ change + e_change @ motion)
+        across_change -= np.outer(e_change, e @ motion)
+        G = self._tension(d.interface_stiffening, e) + self._tension(self.wrenches, e_change)
         G -= (across_change.T @ across + across.T @ across_change) / self.length
-        G += across.T @ across * longer / self.length**2
+        G += across.T @ across * length_change / self.length**2
         return np.asarray((G + G.T) / 2)

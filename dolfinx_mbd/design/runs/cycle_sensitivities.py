@@ -96,7 +96,7 @@ def _derivatives(
     cycle: PeriodicMotion, terms: ParameterTerms, options: Mapping[str, Any]
 ) -> tuple[Array, Array, Array, Array]:
     """Return the derivatives of q, v, a (nt, nv, parameters) and λ (nt, nc, parameters)."""
-    states, phi = cycle.states, cycle.period_map
+    states, period_map = cycle.states, cycle.period_map
     dt = cycle.period / (len(states) - 1)
     stepper = Stepper(terms.system, options.get("method"))
     equations = StepEquations(stepper, dt)
@@ -116,14 +116,14 @@ def _derivatives(
             multipliers.append(lam)
         return history, [multipliers[-1], *multipliers]
 
-    closing = np.eye(len(phi.matrix)) - phi.matrix
+    closing = np.eye(len(period_map.matrix)) - period_map.matrix
     x: Array = np.zeros((4, len(states[0].v), len(terms.values)))
     # The parameters also change the accelerations at the start, which the columns of the map do
     # not contain; the second correction removes their effect
     for _ in range(2):
         last = propagated(x)[0][-1]
-        change = phi.end @ np.linalg.solve(closing, phi.coordinates(last - x))
-        x = np.asarray(last + change)
+        correction = np.linalg.solve(closing, period_map.coordinates(last - x))
+        x = np.asarray(last + period_map.end @ correction)
     history, multipliers = propagated(x)
     q, v, a, _ = np.moveaxis(np.array(history), 1, 0)
     return q, v, a, np.array(multipliers)

@@ -71,6 +71,7 @@ def eigenspaces(A: Array, poles: Complex) -> list[Eigenspace | None]:
             pair = _group(A, values[k], limit)
         else:
             L, R = left[:, [k]].conj().T, right[:, [k]]
+            # |L @ R| of an undamped pole with vectors of these sizes
             size = 2 * abs(pole) * scale[m, 0] * np.linalg.norm(L[:, m:]) * np.linalg.norm(R[:m])
             pair = (L / (L @ R), R) if abs(L @ R) > _PARALLEL * size else None
         branch = int(np.sum(np.abs(poles[:index] - pole) <= limit))
@@ -80,6 +81,7 @@ def eigenspaces(A: Array, poles: Complex) -> list[Eigenspace | None]:
 
 def _group(A: Array, pole: complex, limit: float) -> tuple[Complex, Complex] | None:
     """Return bases of the left and right eigenvectors of a multiple pole; None if defective."""
+    # The first k rows of the triangular matrix T belong to the group
     T, Q, k = scipy.linalg.schur(A, "complex", sort=lambda value: abs(value - pole) <= limit)
     if np.abs(T[:k, :k] - pole * np.eye(k)).max() > _COUPLING * abs(pole):
         return None

@@ -77,9 +77,10 @@ def evaluate(functional: Functional, time: Array, output: Array) -> tuple[float,
     if functional.kind == "final":
         weights[-1] = 1.0
     else:
-        parts = 0.5 * np.diff(time) / (time[-1] - time[0])
-        weights[:-1] += parts
-        weights[1:] += parts
+        # Trapezoidal rule: each time step contributes to the weights of both its ends
+        halves = 0.5 * np.diff(time) / (time[-1] - time[0])
+        weights[:-1] += halves
+        weights[1:] += halves
     if functional.kind != "norm":
         return float(weights @ output), weights
     largest = float(np.abs(output).max())

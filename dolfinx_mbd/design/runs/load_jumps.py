@@ -22,9 +22,10 @@ from dolfinx_mbd.mechanism.system import State
 _IRREGULAR = 0.1
 _NOISE = 1e-7  # changes that are not bisected, relative to the largest value of the load
 _BISECTIONS = 30
-_CONTINUOUS = 0.05  # remaining share of the change below which the load is continuous
+_CONTINUOUS = 0.05  # fraction of the change that remains, below which the load is continuous
 _INTERVALS = 8  # largest number of bisected intervals per block
-_ERROR, _WARNING = 1e-2, 1e-5  # jumps relative to the largest value of the load
+# Jumps that raise an error or cause a warning, relative to the largest value of the load
+_ERROR, _WARNING = 1e-2, 1e-5
 
 
 class LoadJumps:
@@ -104,6 +105,7 @@ class LoadJumps:
         times = [before.time + fraction * dt for fraction in (low, high)]
 
         def remains(at: Assembler) -> bool:
+            """Return whether the load of a mechanism jumps in the same short interval of time."""
             ends = [self._values(at, before, after, low, t).get(name) for t in times]
             if ends[0] is None or ends[1] is None:  # the changed mechanism has no load of this name
                 return False
@@ -116,6 +118,7 @@ class LoadJumps:
                 self._report(name, times[1], repr(parameter), _size(jump) / scale)
 
     def _report(self, name: str, t: float, cause: str, size: float) -> None:
+        """Raise an error for a large jump, or warn of a small one; `size` is relative."""
         self._known.add(name)
         text = (
             f"{name} jumps at t = {t:.6g} s, and this time depends on {cause}. The derivatives do "
@@ -176,4 +179,5 @@ def _irregular(table: Array, scale: Array) -> list[tuple[int, int]]:
 
 
 def _size(values: Array) -> float:
+    """Return the largest absolute value."""
     return float(np.abs(values).max())

@@ -57,6 +57,7 @@ def central_difference(values: Mapping[int, Array], step: float = 1.0) -> Array:
     """
     difference = (values[1] - values[-1]) / (2 * step)
     if 2 in values:
+        # (4 times the difference of step h − that of step 2 h)/3
         difference = (8 * difference - (values[2] - values[-2]) / (2 * step)) / 6
     return np.asarray(difference, dtype=float)
 
@@ -96,30 +97,36 @@ class MechanismChange:
             self._find_changes()
 
     def _find_changes(self) -> None:
+        """Find the parts that change, and compute the derivatives of the data of bodies.
+
+        `_table` and `_data` are a table of the bodies whose inertia changes, with derivatives in
+        place of their arrays. `_matrices` are K′ and D′ of bodies of which only these change, with
+        the slices of their elastic coordinates.
+        """
         tables = {k: at.frames.bodies for k, at in self.assemblers.items()}
         rows, parts, size = [], [], 0
         geometry = False
         self._matrices: list[tuple[slice, slice, Array, Array]] = []
         for body in range(len(self._base.frames.bodies.table)):
             arrays = {k: _body_arrays(b.table[body], b.data) for k, b in tables.items()}
-            d = {
-                c: central_difference({k: v[c] for k, v in arrays.items()}, self.step)
-                for c in arrays[1]
+            slopes = {
+                column: central_difference({k: v[column] for k, v in arrays.items()}, self.step)
+                for column in arrays[1]
             }
             geometry |= any(np.any(arrays[k][c] != arrays[1][c]) for k in arrays for c in _GEOMETRY)
-            if any(d[c].any() for c in _INERTIA):
+            if any(slopes[c].any() for c in _INERTIA):
                 row = self._base.frames.bodies.table[body].copy()
                 row[[NUM_FRAMES, NUM_BENDS]] = 0
                 for column in (*_INERTIA, *_MATRICES):
                     row[column] = size
-                    parts.append(d[column])
+                    parts.append(slopes[column])
                     size += parts[-1].size
                 rows.append(row)
-            elif any(d[c].any() for c in _MATRICES):
-                n = int(np.sqrt(d[STIFFNESS].size))
+            elif any(slopes[c].any() for c in _MATRICES):
+                n = int(np.sqrt(slopes[STIFFNESS].size))
                 member = self._base.frames.bodies.members[body]
                 q, v = self.system.q_slices[member], self.system.v_slices[member]
-                K, D = (d[c].reshape(n, n) for c in _MATRICES)
+                K, D = (slopes[c].reshape(n, n) for c in _MATRICES)
                 self._matrices.append((slice(q.stop - n, q.stop), slice(v.stop - n, v.stop), K, D))
         self._table = np.array(rows, dtype=np.int64).reshape(len(rows), COLUMNS)
         self._data = np.concatenate([np.zeros(0), *parts])

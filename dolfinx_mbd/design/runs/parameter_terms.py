@@ -234,6 +234,7 @@ class ParameterTerms:
                 other = Stepper(change.systems[k], stepper.method)
                 numbers[k] = _numbers(self.system, first, other.begin(state, dt))
             columns.append(central_difference(numbers, self.steps[name]))
+        # Rows: q, v, a, the algorithmic accelerations w, the velocities in the memory, multipliers
         table = np.array(columns).T
         n = len(first.v)
         table[:n] += self._closure(first, table[:n])
@@ -304,7 +305,7 @@ def _check_smooth(system: System) -> None:
 
 
 def _numbers(system: System, first: State, state: State) -> Array:
-    """Return a state as one array; its coordinates are increments from the first state."""
+    """Return a state and its memory as one array; coordinates are increments from `first`."""
     memory = state.memory
     moved = increment_between(system, first.q, state.q)
     parts = [state.v, state.a, memory["algorithmic"], memory["velocity"], state.lam]

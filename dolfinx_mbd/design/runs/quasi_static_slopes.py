@@ -39,19 +39,20 @@ class QuasiStaticSlopes:
     def __init__(self, first: State, base: Assembler) -> None:
         system = base.system
         self._first, self._t = first, first.time
-        self._e, self._r = system.elastic, system.rigid
+        self._elastic_dofs, self._rigid_dofs = system.elastic, system.rigid
         bodies = zip(system.bodies, system.q_slices, strict=True)
         self._parts = [slice(q.stop - body.num_elastic, q.stop) for body, q in bodies]
-        self._deformed, self._speed = self._elastic(first.q), first.v[self._e]
+        self._deformed, self._speed = self._elastic(first.q), first.v[self._elastic_dofs]
         base.put(first)
         base.update_poses(first.time)
         length, v = extent(base), np.zeros(system.num_velocities)
-        v[self._r] = first.v[self._r]
+        v[self._rigid_dofs] = first.v[self._rigid_dofs]
         balance = Balance(base, first.time, {})
         balance.settle(v)
         self._still = self._elastic(base.q)
         _, self._still_matrix = elastic_derivative(base, first.time, {}, length)
-        self._time_step = min(1e-5, 1e-3 / max(1e-3, float(np.abs(base.v[self._r]).max())))
+        # Step of time differences, s; the mechanism moves by at most 1e-3 m or rad in it
+        self._time_step = min(1e-5, 1e-3 / max(1e-3, float(np.abs(base.v[self._rigid_dofs]).max())))
         rate_error = np.linalg.solve(self._still_matrix, self._rate(base, self._still))
         self._restore(base, first.time, self._deformed, self._speed)
         _, self._matrix = elastic_derivative(base, first.time, {}, length)
@@ -101,8 +102,8 @@ class QuasiStaticSlopes:
         """Satisfy the constraints with elastic coordinates and rates (n,) at t."""
         at.put(self._first)
         move, v = np.zeros_like(self._first.v), self._first.v.copy()
-        move[self._e] = deformation - self._deformed
-        v[self._e] = speed
+        move[self._elastic_dofs] = deformation - self._deformed
+        v[self._elastic_dofs] = speed
         at.move(self._first.q, move)
         self._determine(at, t, v)
 
@@ -112,8 +113,9 @@ class QuasiStaticSlopes:
         The constraints determine the rigid motions, so that their matrix is square. Raise an
         `AssemblyError` if it is singular or the constraints cannot be satisfied.
         """
-        s, r = at.system, self._r
-        lengths, change = np.where(s.row_motion < ABOUT_X, s.size, 1.0), np.zeros(s.num_velocities)
+        s, r = at.system, self._rigid_dofs
+        change = np.zeros(s.num_velocities)
+        lengths = np.where(s.row_motion < ABOUT_X, s.size, 1.0)  # scales of distances and of angles
         for _ in range(_MAX_ITERATIONS):
             values = at.constraints(t)
             error = float(np.abs(values / lengths).max())
@@ -138,21 +140,21 @@ class QuasiStaticSlopes:
         """Return the elastic residual (n,) with elastic coordinates and rates."""
         self._restore(at, self._t, deformation, speed)
         at.residual(self._t)
-        return at.rows[self._e].copy()
+        return at.rows[self._elastic_dofs].copy()
 
     def _rate(self, at: Assembler, deformation: Array) -> Array:
         """Return the rate of the elastic residual (n,) if the deformation has the start's rate."""
         self._restore(at, self._t, deformation, np.zeros_like(self._speed))
         h, q, v, a = self._time_step, at.q.copy(), at.v.copy(), at.a.copy()
-        v[self._e] = a[self._e] = 0.0
+        v[self._elastic_dofs] = a[self._elastic_dofs] = 0.0
         moving = v.copy()
-        moving[self._e] = self._speed
+        moving[self._elastic_dofs] = self._speed
         rows = []
         for step in (h, -h):
             at.move(q, step * moving + 0.5 * h * h * a)
             self._determine(at, self._t + step, v + step * a)
             at.residual(self._t + step)
-            rows.append(at.rows[self._e].copy())
+            rows.append(at.rows[self._elastic_dofs].copy())
         return np.asarray((rows[0] - rows[1]) / (2 * h), dtype=float)
 
 

@@ -44,6 +44,10 @@ VELOCITY_REFERENCE = 5e-8
 velocity (RMS) has the power of `POWER_REFERENCE`."""
 
 
+NEGLIGIBLE_ROOT = 1e-9
+"""Smallest root of an eigenvalue of `RadiatingSurface.products` that is used / largest root."""
+
+
 class PowerSpectrum(NamedTuple):
     """Radiated power by frequency.
 
@@ -127,7 +131,7 @@ class RadiatedPower:
         """Return the power of each frequency, averaged over the whole run.
 
         A steady tone has its power in one line. The power of noise in a band is the sum of its
-        lines, divided by 1.5 for the window `hann`.
+        lines, divided by the noise bandwidth of the window, which is 1.5 lines for `hann`.
 
         Args:
             window: A window of `scipy.signal.get_window`, or "closed" for the run over one period
@@ -212,9 +216,8 @@ def radiated_power(
         >>> bool(abs(on_skin.level - sound.level) < 0.5)
         True
     """
-    impedance = number("density", density, positive=True, unit="kg/m³") * number(
-        "sound_speed", sound_speed, positive=True, unit="m/s"
-    )
+    impedance = number("density", density, positive=True, unit="kg/m³")
+    impedance *= number("sound_speed", sound_speed, positive=True, unit="m/s")
     flag("rigid_motion", rigid_motion)
     instance("source", source, (Reduction, ReducedBody, RadiatingSurface))
     if isinstance(source, RadiatingSurface):
@@ -223,20 +226,21 @@ def radiated_power(
         surface = source
     else:
         surface = radiating_surface(source, where)
-    how = "such as run.body(name)"
     if not hasattr(history, "eta_rate") or not hasattr(history, "time"):
-        reject("history", history, f"a history with `time` and `eta_rate`, {how}")
+        expected = "a history with `time` and `eta_rate`, such as run.body(name)"
+        reject("history", history, expected)
     time = increasing("history.time", history.time, unit="s")
     count = len(surface.products) - 6
     rates = array("history.eta_rate", history.eta_rate, (len(time), count))
     moving = rigid_motion and hasattr(history, "velocity")
-    w = np.hstack(
-        [_frame_velocity(history, len(time)) if moving else np.zeros((len(time), 6)), rates]
-    )
+    frame = _frame_velocity(history, len(time)) if moving else np.zeros((len(time), 6))
+    # A factor F of B = F Fᵀ gives velocities with the squares |wᵀF|² = wᵀ B w = ∫ v_n² dS
     values, vectors = np.linalg.eigh(surface.products)
     roots = np.sqrt(np.maximum(values, 0.0))
-    columns = roots > 1e-9 * roots.max(initial=0.0)
-    return RadiatedPower(time, w @ (vectors[:, columns] * roots[columns]), surface.area, impedance)
+    relevant = roots > NEGLIGIBLE_ROOT * roots.max(initial=0.0)
+    factor = vectors[:, relevant] * roots[relevant]
+    velocities = np.hstack([frame, rates]) @ factor
+    return RadiatedPower(time, velocities, surface.area, impedance)
 
 
 def _frame_velocity(history: Any, count: int) -> Array:

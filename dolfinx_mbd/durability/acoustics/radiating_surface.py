@@ -126,16 +126,17 @@ def _skin_surface(skin: Skin, where: Where | None) -> RadiatingSurface:
     marked = _select_points(where, skin.points.T)
     corners = skin.triangles[marked[skin.triangles].all(axis=1)]
     first, second, third = (skin.points[corners[:, k]] for k in range(3))
-    vectors = 0.5 * np.cross(second - first, third - first)
-    areas = np.linalg.norm(vectors, axis=1)
+    area_vectors = 0.5 * np.cross(second - first, third - first)
+    areas = np.linalg.norm(area_vectors, axis=1)
     _check_area(float(areas.sum()))
-    normals = vectors / np.where(areas > 0, areas, 1.0)[:, None]
+    normals = area_vectors / np.where(areas > 0, areas, 1.0)[:, None]
     rigid = rigid_motions(skin.points).reshape(len(skin.points), 3, 6)
     motions = np.concatenate([rigid, skin.modes.transpose(1, 2, 0)], axis=2)
-    parts = [np.einsum("ti,tik->tk", normals, motions[corners[:, k]]) for k in range(3)]
-    # ∫ of products of linear functions: A/12 (1 + δ_ij) for the corners i and j
-    weighted = [part * (areas / 12)[:, None] for part in (sum(parts), *parts)]
-    products = sum(a.T @ b for a, b in zip((sum(parts), *parts), weighted, strict=True))
+    at_corners = [np.einsum("ti,tik->tk", normals, motions[corners[:, k]]) for k in range(3)]
+    # ∫ of the product of linear functions with the values v_i and w_j at the corners of a triangle
+    # with the area A: Σ A/12 (1 + δ_ij) v_i w_j = A/12 (Σ v_i Σ w_j + Σ v_i w_i)
+    weights = (areas / 12)[:, None]
+    products = sum(v.T @ (weights * v) for v in (sum(at_corners), *at_corners))
     return RadiatingSurface(float(areas.sum()), np.asarray(products, dtype=float))
 
 
@@ -148,5 +149,6 @@ def _select_points(where: Where | None, x: Array) -> NDArray[np.bool_]:
 
 
 def _check_area(area: float) -> None:
+    """Raise an error if no facet is marked."""
     if not area > 0:
         raise InputError("no facet of the surface is marked", argument="where", value=area)

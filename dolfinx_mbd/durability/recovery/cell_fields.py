@@ -98,9 +98,9 @@ def points_of(space: fem.FunctionSpace, where: Place) -> Points:
         element = basix.ufl.quadrature_element(name, value_shape=(), degree=2 * (degree - 1))
         reference = element.custom_quadrature()[0]
     else:
-        simplex = name in ("triangle", "tetrahedron")
-        of_strain = 0 if where == "cells" else degree - 1 if simplex else degree
-        element = basix.ufl.element("Lagrange", name, of_strain, discontinuous=True)
+        strain_degree = degree - 1 if name in ("triangle", "tetrahedron") else degree
+        value_degree = 0 if where == "cells" else strain_degree
+        element = basix.ufl.element("Lagrange", name, value_degree, discontinuous=True)
         reference = element.basix_element.points
     W = fem.functionspace(mesh, element)
     cells = np.arange(mesh.topology.index_map(mesh.topology.dim).size_local, dtype=np.int32)
@@ -161,7 +161,8 @@ def field_modes(space: fem.FunctionSpace, modes: Array, expression: Expr, points
     result = np.empty((components, len(points.cells) * count, n))
     for start in range(0, len(points.cells), CELLS_AT_ONCE):
         cells = points.cells[start : start + CELLS_AT_ONCE]
-        blocks = space.dofmap.list[cells]  # (a rank may have no cells)
+        blocks = space.dofmap.list[cells]
+        # A rank may have no cells: reshape could not infer the number of columns
         dofs = (bs * blocks[:, :, None] + np.arange(bs)).reshape(len(cells), bs * blocks.shape[1])
         matrices = np.asarray(compiled.eval(points.mesh, cells))
         matrices = matrices.reshape(len(cells), count * components, dofs.shape[1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from dolfinx import fem
@@ -26,16 +26,17 @@ Array = NDArray[np.float64]
 ANGLES = {"single": (0.0,), "rectangular": (0.0, 45.0, 90.0), "delta": (0.0, 60.0, 120.0)}
 """Angles of the grids of each kind of gauge, counterclockwise from outside, degrees."""
 
-STEPS = 16  # steps from the centre of a grid to each of its ends
+STEPS = 16  # straight pieces from the centre of a grid to each of its ends
 TOLERANCE = 0.01  # default distance from the surface / size of the body
 TOUCHING = 1e-6  # distance of a triangle that touches a point / size of the body
 FLAT = np.cos(np.deg2rad(30.0))  # at an edge, a normal differs by more than 30° from the mean
 TANGENTIAL = 0.5  # smallest tangential part of a direction: 60° from the surface
-BEND = 0.5  # largest distance of a step from the surface / step: a bend by 30°
+BEND = 0.5  # largest distance of the end of a step from the surface / step: a bend by 30°
 CURVED = 0.01  # distance between triangles and curved faces / size of the body
-STEP = 1e-4  # largest displacement of the surface in differences / size of the body
-PULLS = 4  # iterations that map points of the moved mesh to points of the mesh
-WEIGHTS = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}  # of a difference of fourth order
+STEP = 1e-4  # largest displacement of the surface in a difference quotient / size of the body
+PULL_BACKS = 4  # iterations that map points of the moved mesh to points of the mesh
+# Weights of the values at these multiples of the step in a difference quotient of fourth order
+WEIGHTS = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +89,16 @@ class GaugeSpec:
         values["length"] = length("length", self.length)
         for key, value in values.items():
             object.__setattr__(self, key, value)
+
+
+class _AttachedGauge(NamedTuple):
+    """A gauge on the surface, without its strain per mode; see `StrainGauge`."""
+
+    name: str
+    position: Array
+    normal: Array
+    directions: Array
+    length: float
 
 
 def gauges(
@@ -178,38 +189,53 @@ def gauge_derivatives(
     rates, size = skin.modes[0], float(np.linalg.norm(np.ptp(skin.points, 0)))
     shifts = {p.name: p.modes[0] for p in material_points(space, V, centres, CURVED)}
     step = STEP * size / np.abs(rates).max()
-    start = _attached(_Surface(skin.points[skin.triangles], size), specs, centres, size)[1]
-    entries: dict[int, Any] = {}
+    _, undeformed_lines = _attached(
+        _Surface(skin.points[skin.triangles], size), specs, centres, size
+    )
+    moved_gauges: dict[int, list[_AttachedGauge]] = {}
     strains = {}
     for k in WEIGHTS:
         h = k * step
         surface = _Surface((skin.points + h * rates)[skin.triangles], size)
         moved = {key: x + h * shifts[key] for key, x in centres.items()}
-        entries[k], lines = _attached(surface, specs, moved, size)
-        places = np.reshape(start, (-1, 3))  # in the undeformed mesh
-        for _ in range(PULLS):
+        moved_gauges[k], lines = _attached(surface, specs, moved, size)
+        places = np.reshape(undeformed_lines, (-1, 3))  # of the points of `lines`, in the mesh
+        for _ in range(PULL_BACKS):
             places = np.reshape(lines, (-1, 3)) - h * _values(space, V, places)[:, :, 0]
         modes = reduction.modes + h * changes
         strains[k] = _mean_strains(space, modes, lines, np.reshape(places, np.shape(lines)))
-    slope = sum(w * strains[k] for k, w in WEIGHTS.items()) / step
-    attached = []
-    for j, (label, *_, extent) in enumerate(entries[1]):
-        rows = [sum(w * entries[k][j][i] for k, w in WEIGHTS.items()) / step for i in (1, 2, 3)]
-        attached.append((label, *rows, extent))
-    return _strain_gauges(attached, slope)
+
+    def derivative(values: Mapping[int, Array]) -> Array:
+        return np.asarray(sum(w * values[k] for k, w in WEIGHTS.items()) / step)
+
+    derivatives = []
+    for j, label in enumerate(specs):
+        gauge_at = {k: moved_gauges[k][j] for k in WEIGHTS}
+        derivatives.append(
+            _AttachedGauge(
+                label,
+                derivative({k: gauge.position for k, gauge in gauge_at.items()}),
+                derivative({k: gauge.normal for k, gauge in gauge_at.items()}),
+                derivative({k: gauge.directions for k, gauge in gauge_at.items()}),
+                float(specs[label].length),
+            )
+        )
+    return _strain_gauges(derivatives, derivative(strains))
 
 
 def _spec_of(gauge: StrainGauge) -> GaugeSpec:
     """Return the place, direction, length and kind of a gauge."""
-    right = len(gauge.directions) == 3 and abs(gauge.directions[0] @ gauge.directions[2]) < 0.1
-    kind: Any = "single" if len(gauge.directions) == 1 else "rectangular" if right else "delta"
+    kind: Any = "single"
+    if len(gauge.directions) == 3:
+        cosine = abs(gauge.directions[0] @ gauge.directions[2])  # 0 at 90°, 0.5 at 120°
+        kind = "rectangular" if cosine < 0.1 else "delta"
     return GaugeSpec(gauge.position, gauge.directions[0], gauge.length, kind)
 
 
 def _attached(
     surface: _Surface, specs: Mapping[str, GaugeSpec], positions: Mapping[str, Any], limit: float
-) -> tuple[list[tuple[Any, ...]], list[Array]]:
-    """Return name, centre, normal, directions and length of each gauge, and lines along all grids.
+) -> tuple[list[_AttachedGauge], list[Array]]:
+    """Return the gauges on the surface, and points on lines along all grids.
 
     `limit` is the largest distance of a position from the surface, m.
     """
@@ -220,26 +246,27 @@ def _attached(
         directions, size = _directions(text, spec, normal), float(spec.length)
         patch = surface.around(centre, size)
         lines += [patch.line(text, centre, direction, size) for direction in directions]
-        attached.append((label, centre, normal, directions, size))
+        attached.append(_AttachedGauge(label, centre, normal, directions, size))
     return attached, lines
 
 
-def _strain_gauges(attached: list[tuple[Any, ...]], strains: Array) -> tuple[StrainGauge, ...]:
+def _strain_gauges(attached: list[_AttachedGauge], strains: Array) -> tuple[StrainGauge, ...]:
     """Return gauges with the strains of their grids, shape (lines, n)."""
-    rows, result = iter(strains), []
-    for label, centre, normal, directions, size in attached:
-        modes = np.array([next(rows) for _ in directions])
-        result.append(StrainGauge(label, centre, normal, directions, size, modes))
+    result, first = [], 0
+    for gauge in attached:
+        end = first + len(gauge.directions)
+        result.append(StrainGauge(*gauge, strains[first:end]))
+        first = end
     return tuple(result)
 
 
 def _directions(text: str, spec: GaugeSpec, normal: Array) -> Array:
     """Return unit vectors along the grids in the tangent plane, shape (grids, 3)."""
     direction = np.asarray(spec.direction)
-    x = direction - (direction @ normal) * normal
-    size = np.linalg.norm(x)
-    if size < TANGENTIAL:
-        angle = np.rad2deg(np.arccos(min(float(size), 1.0)))
+    tangent = direction - (direction @ normal) * normal
+    cosine = np.linalg.norm(tangent)  # of the angle to the surface; the direction is a unit vector
+    if cosine < TANGENTIAL:
+        angle = np.rad2deg(np.arccos(min(float(cosine), 1.0)))
         raise InputError(
             f"{text}: the direction ({_numbers(direction)}) is {angle:.0f}° from the surface, "
             f"whose normal is ({_numbers(normal)}); give a direction along the surface",
@@ -247,7 +274,8 @@ def _directions(text: str, spec: GaugeSpec, normal: Array) -> Array:
             value=direction,
         )
     angles = np.deg2rad(ANGLES[spec.kind])[:, None]
-    return np.cos(angles) * x / size + np.sin(angles) * np.cross(normal, x / size)
+    tangent = tangent / cosine
+    return np.cos(angles) * tangent + np.sin(angles) * np.cross(normal, tangent)
 
 
 def _mean_strains(
@@ -257,7 +285,8 @@ def _mean_strains(
 
     The integral of t·ε t along a straight piece with the direction t is the difference of t·u
     between its ends, also if it crosses several cells. If the lines are on a surface that was moved
-    for a difference quotient, `places` are the same material points in the mesh, which is not.
+    for a difference quotient, `places` are the same material points in the mesh, which was not
+    moved.
     """
     straight = compat.geometry_degree(space.mesh) == 1 and places is None
     x = np.reshape(lines, (len(lines), 2 * STEPS + 1, 3))
@@ -288,8 +317,9 @@ class _Surface:
     def __init__(self, corners: Array, size: float) -> None:
         self.corners, self.size = corners, size
         edges = self.corners[:, [1, 2]] - self.corners[:, [0]]
-        self.areas = np.cross(edges[:, 0], edges[:, 1])  # twice the area times the unit normal
-        self.normals = self.areas / np.linalg.norm(self.areas, axis=1, keepdims=True)
+        self.area_vectors = np.cross(edges[:, 0], edges[:, 1])  # unit normals times twice the area
+        lengths = np.linalg.norm(self.area_vectors, axis=1, keepdims=True)
+        self.normals = self.area_vectors / lengths
 
     def around(self, x: Array, radius: float) -> _Surface:
         """Return the triangles within a radius around a point."""
@@ -302,14 +332,16 @@ class _Surface:
         """
         points, gaps = self._projections(x)
         point = points[gaps.argmin()]
-        normal = self.areas[self._touching_triangles(point)].sum(axis=0)
+        normal = self.area_vectors[self._touching_triangles(point)].sum(axis=0)
         return point, normal / np.linalg.norm(normal)
 
     def _touching_triangles(self, point: Array) -> NDArray[np.bool_]:
+        """Return which triangles contain a point of the surface."""
         return np.asarray(self._projections(point)[1] < TOUCHING * self.size)
 
     def _projections(self, x: Array) -> tuple[Array, Array]:
         """Return the point of each triangle that is nearest to x, (nt, 3), and its distance."""
+        # Indices of einsum: triangle k, edge e of the triangle, axis a
         start = self.corners
         edges = np.roll(start, -1, axis=1) - start
         t = np.einsum("kea,kea->ke", x - start, edges) / np.einsum("kea,kea->ke", edges, edges)
@@ -320,7 +352,7 @@ class _Surface:
         inside = (np.einsum("kea,kea->ke", foot[:, None] - start, outwards) <= 0).all(axis=1)
         candidates = np.concatenate([on_edges, foot[:, None]], axis=1)
         gaps = np.linalg.norm(candidates - x, axis=2)
-        gaps[~inside, 3] = np.inf
+        gaps[~inside, -1] = np.inf  # the foot of the perpendicular, if outside the triangle
         rows, best = np.arange(len(gaps)), gaps.argmin(axis=1)
         return candidates[rows, best], gaps[rows, best]
 

@@ -92,7 +92,7 @@ class MeshRecovery:
         self.points = points_of(self.space, where)
         self.materials = body.elastic_model.materials
         self.interfaces = body.interface_frames
-        self._u, self._w = fem.Function(self.space), fem.Function(self.space)
+        self._u, self._velocity = fem.Function(self.space), fem.Function(self.space)
 
     def positions(self) -> Array:
         """Return the undeformed positions of the points of this rank, (points, 3), m."""
@@ -132,7 +132,7 @@ class MeshRecovery:
         if fields.quantity.shape:
             scalars = ", ".join(repr(q.name) for q in QUANTITIES.values() if not q.shape)
             checks.reject("quantity", fields.quantity.name, f"a scalar, one of {scalars}")
-        best = np.full(len(self.points.dofs), -np.inf)
+        best = np.full(len(self.points.dofs), -np.inf)  # greatest value of sign · quantity
         when = np.zeros(len(best))
         for row, t in enumerate(fields.time):
             values = sign * fields.values(row)
@@ -186,7 +186,8 @@ class MeshRecovery:
     def stress(self) -> Expr:
         """Return the Cauchy stress of the functions u and u̇ of this object as UFL, (3, 3)."""
         u, body, place = self._u, self.body, self.body.embedding
-        F, law = place.deformation(u), None
+        F = place.deformation(u)
+        law = None
         if self.materials is not None:
             law = self.materials.law_in_space
         if place.is_plane and body.energy == HOOKE:
@@ -198,8 +199,8 @@ class MeshRecovery:
             first_piola = ufl.diff(energy(H), H)
         if body.viscosity:
             assert law is not None
-            plane = ufl.Identity(place.dim) + ufl.grad(u)
-            rate = plane.T * ufl.grad(self._w)
+            F_of_mesh = ufl.Identity(place.dim) + ufl.grad(u)  # F in the dimension of the mesh
+            rate = F_of_mesh.T * ufl.grad(self._velocity)
             first_piola += body.viscosity * F * law((rate + rate.T) / 2)
         return place.rotated(first_piola * F.T / ufl.det(F))
 
@@ -243,13 +244,15 @@ class MeshRecovery:
         return (F.T * F - ufl.Identity(3)) / 2 if self.body.embedding.is_plane else self._green()
 
     def _green(self) -> Expr:
+        """Return the Green-Lagrange strain in the dimension of the mesh."""
         grad = ufl.grad(self._u)
         return (grad + grad.T + grad.T * grad) / 2
 
     def _evaluate(self, compiled: list[fem.Expression], motion: MeshMotion, row: int) -> Array:
+        """Return the values of expressions at an instant, shape (components, points)."""
         nodes = self.body.forces.nodes
         nodes.displace_stored(self._u, motion.stored(motion.displacement, row))
-        nodes.assign_stored(self._w, motion.stored(motion.velocity, row))
+        nodes.assign_stored(self._velocity, motion.stored(motion.velocity, row))
         mesh, cells = self.space.mesh, self.points.cells
         count = len(self.points.dofs)
         values = [np.asarray(c.eval(mesh, cells)).reshape(count, -1).T for c in compiled]

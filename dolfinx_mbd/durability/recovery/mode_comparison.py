@@ -30,8 +30,9 @@ __all__ = ["ModeComparison", "compare_with_modes"]
 
 Array = NDArray[np.float64]
 
-_ITERATIONS = 30
-_ROTATION = 1e-13  # last correction of the rotation, rad
+_ITERATIONS = 30  # largest number of corrections of the rigid motion
+_ROTATION = 1e-13  # largest correction of the rotation at convergence, rad
+_NEGLIGIBLE_SHARE = 1e-12  # part of the mean square of a shape that is only round-off
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +44,13 @@ class ModeComparison:
         eta: Elastic coordinates that fit the motion best, shape (nt, n); valid as the history of
             the reduction in `mbd.recover`.
         deformation: Root of the mean square of the deformation, weighted by mass, (nt,), m.
-        missing: The same of the displacement that the modes cannot represent, (nt,), m.
+        missing: Root of the mean square of the displacement that the modes cannot represent,
+            weighted by mass, (nt,), m.
         shapes: Orthogonal shapes of the missing displacement in the axes of the undeformed body,
             shape (k, N, 3), with largest component 1; the nodes are `body.nodes`.
         shares: Part of the mean square of the missing displacement in each shape, (k,).
         stress: Largest von Mises stress in the run on the mesh, Pa.
-        modal_stress: The same of the modes with the coordinates `eta`, Pa.
+        modal_stress: Largest von Mises stress of the modes with the coordinates `eta`, Pa.
 
     Example:
         >>> rod = mbd.MeshBody("rod", bar.model, ends, omega=(0, 0, 90))
@@ -113,10 +115,8 @@ def compare_with_modes(
     recovery = MeshRecovery(body)
     motion = recovery.motion(history)
     fit = _Fit(body, reduction)
-    rows = [fit.at(u) for u in motion.displacement]
-    eta = np.array([row[0] for row in rows])
-    deformation, missing = (np.array([row[k] for row in rows]) for k in (1, 2))
-    snapshots, weighted = (np.array([row[k] for row in rows]) for k in (3, 4))
+    fits = zip(*(fit.at(u) for u in motion.displacement), strict=True)
+    eta, deformation, missing, snapshots, weighted = (np.array(values) for values in fits)
     shapes, shares = _orthogonal_shapes(body, snapshots, weighted, count)
     stress, _, _ = recovery.extremes(motion, "von Mises", 1.0)
     modal, _, _ = Recovery(reduction).extremes(eta, "von Mises", 1.0)
@@ -133,43 +133,49 @@ class _Fit:
         modes = [nodes.gathered(column.copy()) for column in reduction.modes.T]
         self._body, self._mass = body, body.typical_mass
         self._centre = body.forces.lumped @ x / self._mass
-        axes = np.eye(3)
-        rigid = [np.broadcast_to(e, x.shape) for e in axes]
-        rigid += [np.cross(e, x - self._centre) for e in axes]
-        self._basis: Array = np.array([*rigid, *modes])  # (6 + n, N, 3)
+        translations = [np.broadcast_to(axis, x.shape) for axis in np.eye(3)]
+        rotations = [np.cross(axis, x - self._centre) for axis in np.eye(3)]
+        self._basis: Array = np.array([*translations, *rotations, *modes])  # (6 + n, N, 3)
         columns = np.moveaxis(self._basis, 0, 2).reshape(len(x), -1)
         weighted = body.forces.apply_mass(columns).reshape(len(x), 3, -1)
         self._weighted = np.moveaxis(weighted, 2, 0)
         self._gram = np.einsum("kai,lai->kl", self._weighted, self._basis)
 
     def at(self, u: Array) -> tuple[Array, float, float, Array, Array]:
-        """Return η, the sizes of the deformation and of the missing displacement d, m, d and M d.
+        """Fit the motion with the nodal displacements u (N, 3), m.
 
-        The nodal values (n, 3) are those of the nodes that this rank stores.
+        Returns:
+            η; the root mean squares of the deformation and of the missing displacement d, m; d; and
+            M d with the mass matrix M. d and M d have shape (nodes, 3) for the nodes that this rank
+            stores.
         """
         X = self._body.nodes - self._centre
         x = X + u
         origin, R = self._rigid_start(x, X)
-        n = len(self._gram)
         for _ in range(_ITERATIONS):
             d = (x - origin) @ R - X
             factors = np.linalg.solve(self._gram, np.einsum("kai,ai->k", self._weighted, d))
-            if np.abs(factors[3:6]).max() < _ROTATION:
+            translation, rotation = factors[:3], factors[3:6]
+            if np.abs(rotation).max() < _ROTATION:
                 break
-            origin = origin + R @ factors[:3]
-            R = R @ exp_rotation(factors[3:6])
+            origin = origin + R @ translation
+            R = R @ exp_rotation(rotation)
         missing = d - np.tensordot(factors, self._basis, axes=1)
         deformation = d - np.tensordot(factors[:6], self._basis[:6], axes=1)
         weighted = self._body.forces.apply_mass(missing)
         sizes = self._size(deformation), self._size(missing, weighted)
-        mine = self._body.forces.nodes.stored
-        return factors[6:n], *sizes, missing[mine], weighted[mine]
+        stored = self._body.forces.nodes.stored
+        return factors[6:], *sizes, missing[stored], weighted[stored]
 
     def _rigid_start(self, x: Array, X: Array) -> tuple[Array, Array]:
-        """Return the centre of mass and the rotation that fits best without modes."""
+        """Return the centre of mass and the rotation that fits best without modes.
+
+        The rotation is the orthogonal factor of the polar decomposition of ∫ρ x Xᵀ dX.
+        """
         weights = self._body.forces.lumped
         centre = weights @ x / self._mass
         left, _, right = np.linalg.svd((x - centre).T @ self._body.forces.apply_mass(X))
+        # A reflection fits a flat body as well as a rotation; the sign excludes it
         sign = np.diag([1.0, 1.0, float(np.sign(np.linalg.det(left @ right)))])
         rotation: Array = np.asarray(left @ sign @ right, dtype=np.float64)
         return np.asarray(centre, dtype=np.float64), rotation
@@ -194,7 +200,7 @@ def _orthogonal_shapes(
     spectrum, vectors = np.linalg.eigh(0.5 * (gram + gram.T))
     values: Array = np.asarray(spectrum, dtype=np.float64)
     total = float(values.clip(0.0).sum())
-    chosen = [k for k in np.argsort(-values)[:count] if values[k] > 1e-12 * total]
+    chosen = [k for k in np.argsort(-values)[:count] if values[k] > _NEGLIGIBLE_SHARE * total]
     shapes = [nodes.whole(np.tensordot(vectors[:, k], snapshots, axes=1)) for k in chosen]
     peaks = [float(shape.ravel()[np.abs(shape).argmax()]) for shape in shapes]
     scaled: Array = np.zeros((len(chosen), len(nodes), 3))
@@ -204,7 +210,7 @@ def _orthogonal_shapes(
 
 
 def _check_same_mesh(body: MeshBody, reduction: Reduction) -> None:
-    """Raise an error on every rank if the nodes of the reduction are others."""
+    """Raise an error on every rank if the reduction has other nodes than the mesh body."""
     one, other = body.forces.space, reduction.space
     reason = None
     if one is not other:

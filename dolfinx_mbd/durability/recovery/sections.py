@@ -126,8 +126,8 @@ def section_forces(
             reject("thickness", thickness, "None for a body in space")
         return _mesh_section(recovery, history, p, axes, width)
     time, factors = recovery.motion(history)
-    modes = section_modes(recovery, p, axes[:, 0], width=width, thickness=thickness)
-    wrench = factors @ modes.T
+    wrenches_of_modes = section_modes(recovery, p, axes[:, 0], width=width, thickness=thickness)
+    wrench = factors @ wrenches_of_modes.T
     return SectionForces(time, p, axes, wrench[:, :3], wrench[:, 3:])
 
 
@@ -138,16 +138,17 @@ def _mesh_section(
     if width is not None:
         number("width", width, positive=True, unit="m")
     motion, forces, X = recovery.motion(history), recovery.body.forces, recovery.body.nodes
-    distance = (X - p) @ axes[:, 0] / _band(forces.space.mesh, p, axes[:, 0], width)
+    distance = (X - p) @ axes[:, 0] / _half_width(forces.space.mesh, p, axes[:, 0], width)
     step, near = _smooth_step(distance), np.abs(distance) < 1
     result = np.zeros((len(motion.time), 2, 3))
     for row, u, w in zip(result, motion.displacement, motion.velocity, strict=True):
         forces.set_state(u, w)
-        # the forces of the cells on one side of the plane, on the nodes at x
-        part, x = step[:, None] * forces.internal(), X + u
+        x = X + u
+        one_side = step[:, None] * forces.internal()  # forces on the nodes of one side of the plane
         R = mean_rotation(X[near], x[near])
         point = x[near].mean(axis=0) + R @ (p - X[near].mean(axis=0))  # of the deformed body
-        row[:] = np.stack([part.sum(axis=0), np.cross(x - point, part).sum(axis=0)]) @ R
+        moment = np.cross(x - point, one_side).sum(axis=0)
+        row[:] = np.stack([one_side.sum(axis=0), moment]) @ R
     return SectionForces(motion.time, p, axes, result[:, 0], result[:, 1])
 
 
@@ -176,7 +177,7 @@ def section_modes(
     linear_in(space, stress, "stress")
     x = recovery.reduction.positions
     distance = (x - p[:dim]) @ axes[:dim, 0]
-    step = _smooth_step(distance / _band(mesh, p, axes[:, 0], width))
+    step = _smooth_step(distance / _half_width(mesh, p, axes[:, 0], width))
     motions = rigid_motions(x, p) * np.repeat(step, dim)[:, None]
     v, w = ufl.TestFunction(space), fem.Function(space)
     sigma = stress(v)
@@ -219,19 +220,20 @@ def _direction(argument: str, value: ArrayLike) -> Array:
 def _smooth_step(s: NDArray[np.floating[Any]]) -> Array:
     """Return a step from 0 at s = −1 to 1 at s = 1.
 
-    The second moment of the slope 105/64 (1 − s²)² (1 − 3 s²) is zero.
+    The second moment of the slope 105/64 (1 − s²)² (1 − 3 s²) is zero, so that the mean over the
+    band is exact for polynomials of degree three.
     """
     t = np.clip(s, -1.0, 1.0)
     return 0.5 + 105 / 64 * (t - 5 / 3 * t**3 + 7 / 5 * t**5 - 3 / 7 * t**7)
 
 
-def _band(mesh: Any, point: Array, normal: Array, width: float | None) -> float:
+def _half_width(mesh: Any, point: Array, normal: Array, width: float | None) -> float:
     """Return half the width of the band; raise an error if the plane does not cut the body."""
     comm = mesh.comm
-    s = (mesh.geometry.x - point) @ normal
+    distances = (mesh.geometry.x - point) @ normal
     owned = mesh.topology.index_map(mesh.topology.dim).size_local
-    cells = s[compat.geometry_dofmap(mesh)[:owned]]
-    low, high = cells.min(axis=1), cells.max(axis=1)
+    distances_in_cells = distances[compat.geometry_dofmap(mesh)[:owned]]
+    low, high = distances_in_cells.min(axis=1), distances_in_cells.max(axis=1)
     start = comm.allreduce(float(low.min(initial=np.inf)), MPI.MIN)
     end = comm.allreduce(float(high.max(initial=-np.inf)), MPI.MAX)
     if not start < 0 < end:

@@ -29,7 +29,7 @@ __all__ = ["mesh_skin_stress", "skin_averages", "skin_stress", "skin_values"]
 
 Array = NDArray[np.float64]
 
-_INSTANTS = 16  # instants whose stress is in memory at the same time
+_INSTANTS = 16  # number of instants whose stress is in memory at the same time
 
 
 def skin_stress(source: Reduction | Recovery, *, peaks: bool = True) -> StressModes:
@@ -136,8 +136,8 @@ def _single_cells(
     values = field_modes(space, modes, expression, replace(points, cells=cells))
     chosen = np.ones((len(cells), len(points.reference)), dtype=bool)
     for k, corner in enumerate(corners):
-        same = np.linalg.norm(points.reference - corner, axis=1) < 1e-9
-        chosen[:, same] &= on_skin[near, k, None]
+        at_corner = np.linalg.norm(points.reference - corner, axis=1) < 1e-9
+        chosen[:, at_corner] &= on_skin[near, k, None]
     order = np.repeat(mesh.topology.original_cell_index[cells], chosen.sum(axis=1))
     parts = mesh.comm.gather((order, values[:, chosen.ravel()].astype(np.float32)), root=0)
 

@@ -233,11 +233,10 @@ class Recovery:
         modes, definition = self.ingredients(what)
         weights, owned, cells, total = _interpolation(self.points, points)
         count = len(self.points.reference)
-        local = np.zeros((sum(map(len, modes)), total, eta.shape[1]))
         columns = cells[:, None] * count + np.arange(count)
-        local[:, owned] = np.einsum(
-            "pi,cpin->cpn", weights, np.concatenate([m[:, columns] for m in modes])
-        )
+        in_cells = np.concatenate([m[:, columns] for m in modes])
+        local = np.zeros((len(in_cells), total, eta.shape[1]))
+        local[:, owned] = np.einsum("pi,cpin->cpn", weights, in_cells)
         comm = self.space.mesh.comm
         values = comm.bcast(comm.reduce(local, root=0), root=0)
         return values_over_time(values, eta[rows], definition)
@@ -409,8 +408,9 @@ def _interpolation(
     weights = np.zeros((len(owned), count))
     probe = fem.Function(points.space())
     dofs = points.dofs.reshape(-1, count)
-    for i in range(count if len(owned) else 0):
-        probe.x.array[:] = 0.0
-        probe.x.array[dofs[cells[owned], i]] = 1.0
-        weights[:, i] = probe.eval(x[owned], cells[owned]).reshape(-1)
+    if len(owned):
+        for i in range(count):
+            probe.x.array[:] = 0.0
+            probe.x.array[dofs[cells[owned], i]] = 1.0  # shape function of point i in each cell
+            weights[:, i] = probe.eval(x[owned], cells[owned]).reshape(-1)
     return weights, owned, cells[owned], len(x)

@@ -172,7 +172,8 @@ def worst_places(
     Note: Collective over `comm`.
     """
     values, rows = values.copy(), []
-    unit, radius = size or 1.0, max(apart, np.finfo(float).tiny)  # a body of one point has no size
+    scale = size or 1.0  # a body of one point has no size
+    radius = max(apart, np.finfo(float).tiny)  # the selected point itself is always excluded
     for _ in range(count):
         highest = float(values.max(initial=-np.inf))
         best = highest if comm is None else comm.allreduce(highest, MPI.MAX)
@@ -180,12 +181,12 @@ def worst_places(
             break
         # among equal values, select the place with the smallest coordinates over all ranks
         equal = np.flatnonzero(values == best)
-        keys = [tuple(np.round(positions[k] / unit, 9)) for k in equal]
+        keys = [tuple(np.round(positions[k] / scale, 9)) for k in equal]
         here = [(r, tuple(positions[k]), float(times[k])) for r, k in zip(keys, equal, strict=True)]
         parts = [here] if comm is None else comm.allgather(here)
         _, position, time = min(min(part) for part in parts if part)
-        near = [(float(np.linalg.norm(position - i.point)), i.name) for i in interfaces]
-        distance, name = min(near, default=(float("nan"), ""), key=lambda pair: pair[0])
+        distances = [(float(np.linalg.norm(position - i.point)), i.name) for i in interfaces]
+        distance, name = min(distances, default=(float("nan"), ""), key=lambda pair: pair[0])
         rows.append(StressedPlace(best, time, position, name, distance))
         values[np.linalg.norm(positions - position, axis=1) < radius] = -np.inf
     return tuple(rows)

@@ -47,7 +47,10 @@ from dolfinx_mbd.kernels.small_vectors import Array
 
 @inner_kernel
 def _contact_angles(y: Array, half: float, limit: float, ranges: Array) -> int:
-    """Write the ranges (2, 2) of angles where the displacement of an end exceeds a limit."""
+    """Write the ranges of angles where an end moves by more than a limit, and return their number.
+
+    A row of `ranges` (2, 2) has the middle of a range and half its width, rad.
+    """
     count = 0
     middle, reach = np.empty(2), np.empty(2)
     for k in range(2):
@@ -73,7 +76,10 @@ def _contact_angles(y: Array, half: float, limit: float, ranges: Array) -> int:
 def _along_axis(
     h0: float, h1: float, half: float, s: float, modulus: float, Z: Array, solid: Array
 ) -> None:
-    """Compute ∫p, ∫zp, ∫p′, ∫zp′, ∫z²p′ and the energy per angle, (6,), at one angle."""
+    """Compute ∫p, ∫zp, ∫p′, ∫zp′, ∫z²p′ and the energy per angle, (6,), at one angle.
+
+    The gap is h0 + z h1; a prime is the derivative with respect to the gap.
+    """
     solid[:] = 0.0
     a, b, limit = -half, half, ASPERITY_HEIGHT * s
     if h1 != 0.0:

@@ -78,7 +78,7 @@ def _divide(x: Line, s: float, edges: Array) -> int:
     for part in range(parts):
         a, b = (-1.0, middle) if part == 0 else (middle, 1.0)
         first, last = x.h0 + x.h1 * a, x.h0 + x.h1 * b
-        if first + last < 2.0 * s:  # cells as fine as for a gap as far above s
+        if first + last < 2.0 * s:  # below s, cells as fine as for a gap as far above s
             first, last = 2.0 * s - first, 2.0 * s - last
         ratio = last / first
         n = max(1, min(MAX_CELLS // 2, math.ceil(abs(math.log(ratio)) / math.log(2.0))))

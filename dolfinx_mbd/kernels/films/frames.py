@@ -99,7 +99,7 @@ def _journal_slopes(motion: Motion) -> Array:
 
 @inner_kernel
 def _law(y: Array, g: Array) -> Array:
-    """Return force and moment (6,) on the journal from the film loads."""
+    """Return force and moment (6,) on the journal from the film loads and the couple of shear."""
     tx, ty, dz = y[T_X], y[T_Y], y[AXIAL]
     couple = 0.5 * (y[E_X] * g[F_Y] - y[E_Y] * g[F_X] + tx * g[G_Y] - ty * g[G_X])
     gx, gy = g[G_X] - dz * g[F_X], g[G_Y] - dz * g[F_Y]

@@ -47,7 +47,7 @@ from dolfinx_mbd.kernels.small_vectors import Array
 def _end_flow(q: Array, flow: Array, links: Integers, ends: Array, mu: float) -> float:
     """Return the volume flow out of both ends of the bearing.
 
-    The sources are those of the half cells at the ends.
+    A node at an end has half a cell, and therefore half the source.
     """
     total, last = 0.0, q.shape[1] - 1
     for i in range(q.shape[0]):

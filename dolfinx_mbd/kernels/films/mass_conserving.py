@@ -29,7 +29,9 @@ In addition to the arrays of `reynolds` there are
     fraction (n, m+1)   ρ; the nodes at the ends have that of their neighbours
     face     (n, m+1)   H at the face between a node and the next node downstream
     carry    (n, m+1)   0 where a supply between (i, j) and (i+1, j) fills the gap, otherwise 1
-    squeeze  (n, m+1)   12 μ₀ ∂H/∂t times the area of a cell
+    squeeze  (n, m+1)   12 μ₀ times the area of a cell times the rate of its content if it is full
+    hold     (n, m+1)   decrease of this term per void u: the content changes by squeeze − hold u
+    old      (n, m+1)   content m before the step, m; −1 where the gap was full
     band     (unknowns, 2w+1+LANES)   factors L U, then zeros; w is the bandwidth
 """
 
@@ -69,6 +71,7 @@ from dolfinx_mbd.kernels.vector_operations import subtract_multiple
 _RING = 1e-6  # relative leak of a ring of ruptured nodes, whose content is not determined otherwise
 _ROUND_OFF = 1e-13
 _EMPTY = 1e-9  # negative fractions above this number count as an empty gap
+# Largest number of iterations, iteration at which all nodes are full again, and interval of sweeps
 _ITERATIONS, _RESTART, _SWEEPS = 200, 75, 15
 
 
@@ -148,7 +151,11 @@ def _assemble(
     dt: float,
     band: Array,
 ) -> None:
-    """Assemble the matrix column by column."""
+    """Assemble the matrix column by column.
+
+    `c` is 12 μ₀ times the flow that the speed entrains per thickness, and `dt` is zero for a steady
+    motion.
+    """
     n, columns = free.shape
     width = size[BANDWIDTH]
     band[: size[UNKNOWNS]] = 0.0

@@ -11,8 +11,9 @@ the cell of a node, times 12 μ₀, is
 law, μ = μ₀ e^{αp} and p = −ln(1 − αq)/α; above p = 9.2/α the tangent of p(q) is used.
 
 A primal-dual active set finds the ruptured nodes, starting from the set of the last call. The
-stiffness of the other nodes is factorized in a band. The order of the columns starts at a ruptured
-column; without such a column both halves of the circle are interleaved, with twice the bandwidth.
+stiffness of the other nodes is factorized in a band. The numbers of the unknowns start at an angle
+with a ruptured film; without one, both halves of the circle are interleaved, with twice the
+bandwidth.
 
 The arrays of a grid with n×(m+1) nodes are
 
@@ -191,6 +192,7 @@ def film_coefficients(h: Array, rate: Array, speed: float, values: Array, flow: 
     n, columns = h.shape
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
     mu, largest = values[VISCOSITY], 0.0
+    # Factors of ∂H/∂t, and of the difference of H between the neighbours around the bore
     squeeze, push = 12.0 * mu * dx * dz, 3.0 * mu * speed * values[RADIUS] * dz
     if values[FACTORS] == 0.0:
         _smooth_thicknesses(h, rate, values[ROUGHNESS], squeeze, flow)
@@ -258,7 +260,11 @@ def _rough_thicknesses(h: Array, rate: Array, values: Array, squeeze: float, flo
 
 @inner_kernel
 def enumerate_nodes(free: Integers, number: Integers, size: Integers) -> None:
-    """Number the free nodes column by column, and find the bandwidth."""
+    """Number the free nodes angle by angle, and find the bandwidth.
+
+    The order starts at an angle without free nodes (`cut`), so that neighbours have close numbers.
+    Without such an angle, it alternates between both halves of the circle: 0, n − 1, 1, n − 2, ...
+    """
     n, columns = free.shape
     cut = -1
     for i in range(n):
