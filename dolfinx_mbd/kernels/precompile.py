@@ -52,9 +52,6 @@ time_steps.relative_residual f1 f1 i1 f f1
 time_steps.largest_coordinates f2 f1 i1 f f1
 matrices.fill f2 f2 f2 f2 i1 f3 f f f c2
 time_steps.right_hand_side f1 f1 f f f1
-corotation.to_factor i2 i2 i1 f3 f3 f1 f3 f1
-corotation.from_factor i2 i2 i1 f3 f3 f1
-corotation.outdated_gradients i2 i2 i1 f3 f3 f2 f1 f1
 time_steps.round_off f1 b1 f2 f f f c2
 time_steps.relative_forces f1 f f1 f1 f1 b1 i1 i2 f1 f1 f
 time_steps.largest_product f1 f1

@@ -80,10 +80,6 @@ class JointConstraints:
             self._driver_motions = t, [driver.at(t) for driver in self.system.drivers]
         return self._driver_motions[1]
 
-    def axes(self) -> Array:
-        """Return the axes of the first frames of joints and drivers, (entries, 3, 3)."""
-        return self._joint_frames()[1]
-
     def _joint_frames(self) -> tuple[Array, Array, Array, Array]:
         s, at = self.system, self._frames
         p1, Q1, p2, Q2 = kernels.joint_frames(

@@ -22,10 +22,8 @@ from dolfinx_mbd.mechanism.system import System
 
 # The error is not evaluated if its prediction is below the tolerance divided by this number
 _SAFETY = 10.0
-# The next step uses a new matrix if the ratio of successive errors is larger, or if it is larger
-# than the second ratio and the matrix has lasted for some steps, so that a new one will, too
-_NEXT_STEP_RATIO, _OLD_MATRIX_RATIO = 0.07, 0.005
-_OLD_MATRIX_STEPS = 30
+# The next step uses a new matrix if the ratio of successive errors is larger
+_NEXT_STEP_RATIO = 0.07
 _THIS_STEP_RATIO = 0.3  # this step uses a new matrix if the ratio is larger
 _ROUND_OFF = 1e-14  # largest increment relative to the mechanism's size that counts as round-off
 _SAMPLES = 4  # number of samples from which the round-off of the multipliers is estimated
@@ -67,10 +65,10 @@ class Monitor:
         """Whether the residual need not be evaluated after the next correction."""
         return self.smooth and self._factors > 1 and self.error * self._factor * _SAFETY <= 1.0
 
-    def slow(self, age: int) -> bool:
-        """Return whether later steps are faster with a new matrix; `age` is that of this one."""
-        limit = _OLD_MATRIX_RATIO if age > _OLD_MATRIX_STEPS else _NEXT_STEP_RATIO
-        return self._factor > limit
+    @property
+    def slow(self) -> bool:
+        """Whether later steps are faster with a new matrix."""
+        return self._factor > _NEXT_STEP_RATIO
 
     def too_slow(self, remaining: int) -> bool:
         """Return whether a new matrix is worthwhile if `remaining` iterations follow this one."""

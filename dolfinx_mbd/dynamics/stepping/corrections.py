@@ -15,7 +15,6 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.stepping.convergence import Measure
-from dolfinx_mbd.dynamics.stepping.corotation import Corotation
 from dolfinx_mbd.dynamics.stepping.formulas import Derivatives
 from dolfinx_mbd.dynamics.stepping.internal_unknowns import InternalUnknowns
 from dolfinx_mbd.dynamics.stepping.iteration_matrix import (
@@ -70,7 +69,6 @@ class Corrector:
         mass: Mass that scales constraints and multipliers, kg.
         matrix: Evaluation of iteration matrices.
         measure: Measure of the errors.
-        corotation: Rotations of the bodies since the last factorization.
         films: Oil films that corrections keep open.
         iterations: Number of corrections.
         factorizations: Number of factorizations.
@@ -88,8 +86,6 @@ class Corrector:
         self.matrix = IterationMatrix(system, self.mass, sparse)
         self.measure, self._no_noise = Measure(system), np.zeros(system.num_constraints)
         self._rhs = np.zeros(system.num_velocities + system.num_constraints)
-        self.corotation = Corotation(eqs)
-        self._rotates = not sparse and self.corotation.is_useful
         self.films = OpenFilms(eqs, self.measure.lengths)
         self._has_films = bool(self.films)
 
@@ -120,20 +116,17 @@ class Corrector:
         a_by_move, v_by_move, _ = derivatives
         matrix, mass = self.matrix.evaluate(self.eqs, t, move, a_by_move, v_by_move)
         factorize = SparseFactor if self.sparse else DenseFactor.of
-        n = self.eqs.system.num_velocities
-        gradients = matrix[n:, :n].copy(order="C") if self._rotates else None
         try:
             self.factor = factorize(matrix, dt, mass)
         except SingularMatrix as error:
             s, row = self.eqs.system, int(error.args[0])
+            n = s.num_velocities
             name = s.row_name(row) if row < n else s.constraint_name(row - n)
             raise StepError(
                 f"the iteration matrix is singular at t = {t:g} s ({name}); the mechanism may be "
                 "in a singular position or have redundant constraints",
                 t,
             ) from None
-        if gradients is not None and isinstance(self.factor, DenseFactor):
-            self.corotation.store(self.factor, gradients)
         self.factorizations += 1
         return self.factor
 
@@ -147,19 +140,9 @@ class Corrector:
 
         `a_by_move` is the derivative of accelerations with respect to increments, 1/s².
         """
-        factor = self.factor
-        assert factor is not None
+        assert self.factor is not None
         right_hand_side(self.eqs.rows, self.eqs.values, a_by_move, self.mass, self._rhs)
-        if self._rotates and isinstance(factor, DenseFactor):
-            return self.corotation.solve(factor, self._rhs)
-        return factor.solve(self._rhs)
-
-    def refined(self, correction: Array) -> Array:
-        """Return the last `correction` with the present gradients of the joints."""
-        factor = self.factor
-        if self._rotates and isinstance(factor, DenseFactor):
-            return self.corotation.refined(factor, correction)
-        return correction
+        return self.factor.solve(self._rhs)
 
     def joint_error(self, correction: Array, a_by_move: float, last: bool) -> float:
         """Return the largest ratio of an error of a joint to its tolerance; see `Measure`.

@@ -260,9 +260,7 @@ class Stepper:
             if outdated and (not reuse or monitor.too_slow(remaining)):
                 corrector.refactor(step.time, dt, step.move, step.derivatives)
                 solution, outdated = corrector.correction(a_by_move), False
-            if outdated:
-                solution = corrector.refined(solution)
-            else:
+            if not outdated:
                 monitor.reset()
             monitor.is_round_off = correct_by(step, solution)
             if monitor.skips_residual or iteration + 1 == corrections:
@@ -291,11 +289,8 @@ class Stepper:
             raise StepError(f"t = {t:.6g} s{text}, or try a smaller dt", t)
         if problem := eqs.problem():
             raise StepError(f"t = {t:.6g} s: {problem}", t)
-        factor = self.corrector.factor
-        if factor is not None and not self._condenses:
-            factor.age += 1
-            if monitor.slow(factor.age):
-                self.corrector.factor = None
+        if monitor.slow and not self._condenses:
+            self.corrector.factor = None
         earlier = (before.a, before.lam), *before.memory.get("earlier", ())[:1]
         memory = {"algorithmic": step.algorithmic, "earlier": earlier}
         if self._condenses:

@@ -138,18 +138,12 @@ class SingularMatrix(ValueError):
 class DenseFactor:
     """LAPACK's LU factors of the iteration matrix for steps `dt`, and the mass matrix.
 
-    `noise` is the round-off of the multipliers (nc,), or empty if it was not computed. `age` is the
-    number of steps with this factor. `Corotation` stores `orientations` of the bodies, `axes` and
-    scaled `gradients` of the joints; without it, they are empty.
+    `noise` is the round-off of the multipliers (nc,), or empty if it was not computed.
     """
 
     def __init__(self, lu: Array, pivots: NDArray[np.int32], dt: float, mass: Array) -> None:
         self.lu, self.pivots, self.dt, self.mass = lu, pivots, dt, mass
         self.noise: Array = np.zeros(0)
-        self.age = 0
-        self.orientations: Array = np.zeros(0)
-        self.axes: Array = np.zeros(0)
-        self.gradients: Array = np.zeros(0)
 
     @classmethod
     def of(cls, matrix: Array, dt: float, mass: Array) -> DenseFactor:
@@ -175,7 +169,6 @@ class SparseFactor:
     def __init__(self, matrix: csc_matrix, dt: float, mass: csc_matrix) -> None:
         self.matrix, self.dt, self.mass = matrix, dt, mass
         self.noise: Array = np.zeros(0)
-        self.age = 0
         try:
             self.lu = scipy.sparse.linalg.splu(matrix)
         except RuntimeError:
@@ -190,7 +183,7 @@ class SparseFactor:
         """Return the matrices; factorizing them again gives bitwise equal factors."""
         matrices = {"matrix": self.matrix, "mass": self.mass}
         parts = {f"{k}_{part}": getattr(A, part) for k, A in matrices.items() for part in _PARTS}
-        return {"dt": self.dt, "noise": self.noise, "age": self.age, **parts}
+        return {"dt": self.dt, "noise": self.noise, **parts}
 
 
 Factor = DenseFactor | SparseFactor | StepFactor
@@ -202,8 +195,6 @@ def restore_factor(memory: Mapping[str, Any]) -> Factor | None:
     if "lu" in memory:
         lu, pivots = np.asfortranarray(memory["lu"]), np.asarray(memory["pivots"])
         factor = DenseFactor(lu, pivots, float(memory["dt"]), np.asarray(memory["mass"]))
-        for name in ("orientations", "axes", "gradients"):
-            setattr(factor, name, np.asarray(memory[name]))
     elif "matrix_data" in memory:
         matrix, mass = (
             csc_matrix(tuple(np.asarray(memory[f"{name}_{part}"]) for part in _PARTS))
@@ -212,5 +203,5 @@ def restore_factor(memory: Mapping[str, Any]) -> Factor | None:
         factor = SparseFactor(matrix, float(memory["dt"]), mass)
     else:
         return None
-    factor.noise, factor.age = np.asarray(memory["noise"]), int(memory["age"])
+    factor.noise = np.asarray(memory["noise"])
     return factor

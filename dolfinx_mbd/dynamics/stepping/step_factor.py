@@ -31,7 +31,6 @@ class StepFactor:
         dt: Length of the step whose matrix is factorized, s; `StepEquations` sets it and `mass`.
         mass: Mass matrix of the same point, (nv, nv).
         noise: Round-off of the multipliers (nc,), or empty if it was not computed.
-        age: Number of steps of a run with these factors.
     """
 
     dt: float
@@ -61,7 +60,7 @@ class StepFactor:
             S: The matrix.
             transposed: Whether `solve` solves the transposed equations.
         """
-        self._transposed, self.noise, self.age = int(transposed), np.zeros(0), 0
+        self._transposed, self.noise = int(transposed), np.zeros(0)
         self._parts = len(self._table) > 0 and eliminate(
             S.T,
             transposed,

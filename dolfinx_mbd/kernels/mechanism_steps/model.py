@@ -20,9 +20,8 @@ BUFFERS = ("indices", "constants", "state", "scratch")
 #: Indices in `Model.numbers`
 DT, TOLERANCE, MASS, RADIUS, ALPHA_M, ALPHA_F, BETA, GAMMA, SMOOTH = range(9)
 #: Indices in `Model.flags`: number of earlier accelerations, and whether the velocities of the
-#: method, the factorization and the round-off of the multipliers are present; number of steps with
-#: the factorization
-EARLIER, VELOCITY, FACTOR, NOISE, AGE = range(5)
+#: method, the factorization and the round-off of the multipliers are present
+EARLIER, VELOCITY, FACTOR, NOISE = range(4)
 #: Kinds of loads on joints
 CONSTANT, SPRING = range(2)
 #: Columns of `Model.drivers`, `joint_loads`, `frame_loads` and `springs`. DRIVER_ENTRY is the index
@@ -57,8 +56,8 @@ class Model(NamedTuple):
 
     E are joints and drivers, J joints, D drivers, L loads on joints, P loads at frames, R springs,
     N unknowns. The names of the arrays are those of `Assembler`, `Frames` and `FloatingBodies`;
-    groups, parts, pairs, rotations, signs, lengths and sizes are those of `Measure`, columns are
-    those of `IterationMatrix`, and `rotating` and `rotated` the tables of `Corotation`.
+    groups, parts, pairs, rotations, signs, lengths and sizes are those of `Measure`, and columns
+    are those of `IterationMatrix`.
     """
 
     # indices
@@ -80,9 +79,6 @@ class Model(NamedTuple):
     pairs: Indices
     rotations: NDArray[np.bool_]  # stored as integers
     columns: Indices
-    rotating: Indices  # (bodies, 4)
-    rotated: Indices  # (E, 5), joints and drivers
-    motions: Indices  # (nc,), motion of each constraint
     drivers: Indices  # (D, 3): DRIVER_ENTRY, DRIVER_MOTION, DRIVEN_JOINT
     row_drivers: Indices  # (nc,), driver of each displacement that is driven, or -1
     joint_loads: Indices  # (L, 3): KIND, JOINT, MOTION
@@ -112,9 +108,6 @@ class Model(NamedTuple):
     flags: Array
     lu: Array
     pivots: Array
-    orientations: Array  # of the bodies at the factorization, (bodies, 3, 3)
-    axes: Array  # of joints and drivers at the factorization, (E, 3, 3)
-    gradients: Array  # in the factorized matrix, (nc, nv)
     noise: Array
     parameters: Array
     outputs: Array
@@ -143,9 +136,6 @@ class Model(NamedTuple):
     B: Array
     carried: Array
     right: Array
-    correction: Array  # (N,), in the axes at the factorization
-    remainder: Array  # (N,), what outdated gradients leave of the right-hand side
-    body_turns: Array  # rotations of the bodies since the factorization, (bodies, 3, 3)
     move: Array
     new: Array
     sizes: Array
@@ -170,10 +160,7 @@ BUFFER_OF: dict[str, str] = _buffers()
 
 DIMENSIONS: dict[str, int] = dict.fromkeys(Model._fields, 1) | dict.fromkeys(
     ["table", "ends", "end_starts", "rows_of", "pairs", "drivers", "joint_loads", "frame_loads",
-     "springs", "rotating", "rotated", "gradients", "reported", "signs", "earlier_a",
-     "earlier_lam", "lu", "position", "velocities", "wrenches", "spread", "K", "C", "M", "B",
-     "samples"], 2
-) | dict.fromkeys(
-    ["rotation", "jacobians", "tangents", "carried", "orientations", "axes", "body_turns"], 3
-)  # fmt: skip
+     "springs", "reported", "signs", "earlier_a", "earlier_lam", "lu", "position", "velocities",
+     "wrenches", "spread", "K", "C", "M", "B", "samples"], 2
+) | dict.fromkeys(["rotation", "jacobians", "tangents", "carried"], 3)  # fmt: skip
 """Number of dimensions of each array of a `Model`."""

@@ -11,7 +11,6 @@ import math
 import numpy as np
 
 from dolfinx_mbd.kernels.compilation import inner_kernel
-from dolfinx_mbd.kernels.corotation import from_factor, outdated_gradients, to_factor
 from dolfinx_mbd.kernels.frames import frame_velocities
 from dolfinx_mbd.kernels.joints import (
     ABOUT,
@@ -29,7 +28,6 @@ from dolfinx_mbd.kernels.mechanism_steps.equations import (
     update_poses,
 )
 from dolfinx_mbd.kernels.mechanism_steps.model import (
-    AGE,
     ALPHA_F,
     ALPHA_M,
     BETA,
@@ -55,8 +53,7 @@ from dolfinx_mbd.kernels.mechanism_steps.model import (
     Q,
     V,
 )
-from dolfinx_mbd.kernels.rotations import rotation_rows
-from dolfinx_mbd.kernels.small_vectors import Array, put33
+from dolfinx_mbd.kernels.small_vectors import Array
 from dolfinx_mbd.kernels.time_steps import (
     correct,
     largest_coordinates,
@@ -72,7 +69,6 @@ from dolfinx_mbd.kernels.time_steps import (
 # Constants of `Stepper` and of `convergence`; a test compares them
 MAX_ITERATIONS, JUMP_ITERATIONS = 15, 2
 SAFETY, NEXT_STEP_RATIO, THIS_STEP_RATIO, ROUND_OFF, COSTLY_ITERATIONS = 10.0, 0.07, 0.3, 1e-14, 4
-OLD_MATRIX_RATIO, OLD_MATRIX_STEPS = 0.005, 30
 
 DONE, NOT_CONVERGED, SINGULAR = range(3)
 
@@ -138,50 +134,10 @@ def _refactor(m: Model, t: float, a_by_move: float, v_by_move: float) -> bool:
     step_rotations(m.move, m.columns, turns, m.carried)
     m.lu[:] = 0.0
     fill(m.K, m.C, m.M, m.B, m.columns, turns, a_by_move, v_by_move, m.numbers[MASS], m.lu)
-    m.flags[NOISE] = m.flags[AGE] = 0.0
-    _store_axes(m)
+    m.flags[NOISE] = 0.0
     done = factorize(m.lu, m.pivots)
     m.flags[FACTOR] = 1.0 if done else 0.0
     return done
-
-
-@inner_kernel
-def _store_axes(m: Model) -> None:
-    """Store axes and gradients of a matrix before its factorization, as `Corotation.store`."""
-    n = m.v.shape[0]
-    for c in range(m.gradients.shape[0]):
-        for j in range(n):
-            m.gradients[c, j] = m.lu[n + c, j]
-    _, Q1, _, _ = joint_frames(m.position, m.rotation, m.first, m.second, m.turns, m.axes_signs)
-    for e in range(m.axes.shape[0]):
-        for i in range(3):
-            copy(Q1[e, i], m.axes[e, i])
-    for b in range(m.rotating.shape[0]):
-        k = m.rotating[b, 0]
-        if k >= 0:
-            A = rotation_rows(m.q[k], m.q[k + 1], m.q[k + 2], m.q[k + 3])
-            put33(m.orientations[b], 0, 0, A)
-
-
-@inner_kernel
-def _correction(m: Model, a_by_move: float) -> None:
-    """Compute the correction `right`, as `Corotation.solve`."""
-    right_hand_side(m.rows, m.values, a_by_move, m.numbers[MASS], m.right)
-    to_factor(m.rotating, m.rotated, m.motions, m.axes, m.orientations, m.q, m.body_turns, m.right)
-    solve(m.lu, m.pivots, m.right)
-    copy(m.right, m.correction)
-    from_factor(m.rotating, m.rotated, m.motions, m.axes, m.body_turns, m.right)
-
-
-@inner_kernel
-def _refine(m: Model) -> None:
-    """Correct the correction for the present gradients, as `Corotation.refined`."""
-    tables = m.rotating, m.rotated, m.motions, m.axes, m.body_turns
-    if outdated_gradients(*tables, m.gradients, m.correction, m.remainder):
-        solve(m.lu, m.pivots, m.remainder)
-        for i in range(m.right.shape[0]):
-            m.right[i] = m.correction[i] + m.remainder[i]
-        from_factor(*tables, m.right)
 
 
 @inner_kernel
@@ -234,10 +190,9 @@ def _predict(m: Model) -> None:
 
 
 @inner_kernel
-def _accept(m: Model, t: float, ratio: float) -> int:
-    """Make the point of evaluation the state; `ratio` is the largest of successive errors."""
-    m.flags[AGE] += 1.0
-    if ratio > (OLD_MATRIX_RATIO if m.flags[AGE] > OLD_MATRIX_STEPS else NEXT_STEP_RATIO):
+def _accept(m: Model, t: float, slow: bool) -> int:
+    """Make the point of evaluation the state."""
+    if slow:
         m.flags[FACTOR] = 0.0
     for x0, old in ((m.a0, m.earlier_a), (m.lam0, m.earlier_lam)):
         for i in range(x0.shape[0]):
@@ -282,7 +237,8 @@ def step(m: Model) -> int:
         outdated = m.flags[FACTOR] != 0.0
         if not outdated and not _refactor(m, t, a_by_move, v_by_move):
             return SINGULAR
-        _correction(m, a_by_move)
+        right_hand_side(m.rows, m.values, a_by_move, mass, m.right)
+        solve(m.lu, m.pivots, m.right)
         if m.lam.shape[0] > 0:
             error = _joint_error(m, a_by_move, error, error <= 1.0 or small)
         factors += 1
@@ -291,18 +247,17 @@ def step(m: Model) -> int:
             factor = max(factor, error / before)
         before = error
         if error <= 1.0 or exhausted:
-            return _accept(m, t, factor)
+            return _accept(m, t, factor > NEXT_STEP_RATIO)
         if not math.isfinite(error) or iteration == MAX_ITERATIONS:
             return NOT_CONVERGED
         remaining = min(COSTLY_ITERATIONS, MAX_ITERATIONS - iteration - 1)
         if outdated and (factor > THIS_STEP_RATIO or error * factor**remaining > 1.0):
             if not _refactor(m, t, a_by_move, v_by_move):
                 return SINGULAR
-            _correction(m, a_by_move)
+            right_hand_side(m.rows, m.values, a_by_move, mass, m.right)
+            solve(m.lu, m.pivots, m.right)
             outdated = False
-        if outdated:
-            _refine(m)
-        else:
+        if not outdated:
             factor, factors = 0.0, 0
         correct(m.right, v_by_move, a_by_move, ratio, mass, m.move, m.v, m.a, m.new, m.lam)
         length = max(m.largest[OF_ALL], m.numbers[RADIUS])
@@ -310,7 +265,7 @@ def step(m: Model) -> int:
         if m.numbers[SMOOTH] != 0.0 and factors > 1 and error * factor * SAFETY <= 1.0:
             move(m)
             update_poses(m, t)
-            return _accept(m, t, factor)
+            return _accept(m, t, factor > NEXT_STEP_RATIO)
     return NOT_CONVERGED
 
 

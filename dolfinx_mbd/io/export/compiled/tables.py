@@ -230,12 +230,9 @@ def _state_arrays(simulator: Simulator) -> dict[str, Any]:
         "velocity": state.memory.get("velocity", state.v),
         "earlier_a": np.array(a),
         "earlier_lam": np.array(lam).reshape(2, -1),
-        "flags": [len(earlier), "velocity" in state.memory, 0, 0, 0],
+        "flags": [len(earlier), "velocity" in state.memory, 0, 0],
         "lu": np.zeros((size, size)),
         "pivots": np.zeros(size),
-        "orientations": np.tile(np.eye(3), (len(s.bodies), 1, 1)),
-        "axes": np.zeros((len(s.first), 3, 3)),
-        "gradients": np.zeros((s.num_constraints, s.num_velocities)),
         "noise": np.zeros(s.num_constraints),
     }
 
@@ -244,7 +241,6 @@ def _step_arrays(simulator: Simulator) -> dict[str, Any]:
     """Return what the steps and their tests of convergence need."""
     stepper, matrix = simulator.stepper, simulator.stepper.corrector.matrix
     measure = stepper.corrector.measure
-    rotating, rotated, motions = stepper.corrector.corotation.tables
     dt = simulator.steps.dt  # type: ignore[union-attr]
     numbers = [dt, stepper.tolerance, stepper.corrector.mass, measure._radius]
     return {
@@ -256,9 +252,6 @@ def _step_arrays(simulator: Simulator) -> dict[str, Any]:
         "signs": measure._signs,
         "sizes": measure._size,
         "columns": matrix._columns,
-        "rotating": rotating,
-        "rotated": rotated,
-        "motions": motions,
         "numbers": [*numbers, *stepper.formulas.parameters, stepper._smooth],
     }
 
@@ -282,8 +275,6 @@ def _scratch(eqs: Assembler) -> dict[str, Any]:
         "B": (nc, nv),
         "carried": (len(counts), 3, 3),
         "right": (nv + nc,),
-        "correction": (nv + nc,),
-        "remainder": (nv + nc,),
         "move": (nv,),
         "new": (nv,),
         "largest": (2,),
@@ -292,7 +283,6 @@ def _scratch(eqs: Assembler) -> dict[str, Any]:
     }
     arrays = {name: getattr(eqs, name).copy() for name in copied}
     arrays["velocities"][:] = 0.0  # those of the ground
-    arrays["body_turns"] = np.tile(np.eye(3), (len(s.bodies), 1, 1))
     return arrays | {k: np.zeros(shape) for k, shape in shapes.items()} | {"offsets": s.misfit}
 
 
