@@ -23,7 +23,6 @@ from dolfinx_mbd.dynamics.stepping.convergence import Monitor
 from dolfinx_mbd.dynamics.stepping.corrections import Corrector, Step
 from dolfinx_mbd.dynamics.stepping.formulas import AlphaFormulas
 from dolfinx_mbd.dynamics.stepping.internal_unknowns import InternalUnknowns
-from dolfinx_mbd.dynamics.stepping.iteration_matrix import restore_factor
 from dolfinx_mbd.dynamics.stepping.step_errors import (
     StepError,
     check_conserving,
@@ -34,7 +33,9 @@ from dolfinx_mbd.dynamics.stepping.step_factor import StepFactor
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
+import os
 _MAX_ITERATIONS = 15
+_RENEWALS = int(os.environ.get('FMAX','3'))  # a step then uses a new matrix, in place of one with new elastic films
 # The matrix of a system of many bodies is sparse above this number of unknowns
 _SPARSE_UNKNOWNS = 400
 
@@ -233,7 +234,7 @@ class Stepper:
         correct_by = corrector.search if from_rest else corrector.apply
         if not corrector.has_factor_for(dt):
             corrector.factor = None
-        monitor = Monitor(self._smooth)
+        monitor, renewals = Monitor(self._smooth), 0
         for iteration in range(most + 1):
             eqs.move(state.q, step.move)
             error = corrector.residual_error(step)
@@ -256,7 +257,10 @@ class Stepper:
                 break
             remaining = most - iteration - 1
             if outdated and (not reuse or monitor.too_slow(remaining)):
-                corrector.refactor(step.time, dt, step.move, step.derivatives)
+                if reuse and renewals < _RENEWALS and corrector.renew_films(step.derivatives):
+                    renewals += 1
+                else:
+                    corrector.refactor(step.time, dt, step.move, step.derivatives)
                 solution, outdated = corrector.correction(a_by_move), False
             if not outdated:
                 monitor.reset()
@@ -287,7 +291,7 @@ class Stepper:
             raise StepError(f"t = {t:.6g} s{text}, or try a smaller dt", t)
         if problem := eqs.problem():
             raise StepError(f"t = {t:.6g} s: {problem}", t)
-        if monitor.slow and not self._condenses:
+        if monitor.slow and not (self._condenses or self.corrector.renews):
             self.corrector.factor = None
         earlier = (before.a, before.lam), *before.memory.get("earlier", ())[:1]
         memory = {"algorithmic": step.algorithmic, "earlier": earlier}
@@ -330,7 +334,7 @@ class Stepper:
         self.corrector.iterations = int(memory["iterations"])
         self.corrector.factorizations = int(memory["factorizations"])
         self.halvings = int(memory.get("halvings", 0))
-        self.corrector.factor = restore_factor(memory)
+        self.corrector.factor = self.corrector.restored_factor(memory)
         self._internal.restore(memory)
 
     # ---- changes between steps ------------------------------------------------------------------

@@ -230,12 +230,14 @@ def reynolds_pattern_gradients(
     direct: Array,
     around: Array,
     along: Array,
+    rate_factor: float,
 ) -> tuple[Array, Array, Array]:
     """Return the derivatives (k, A L), (k, A L) and (k,) of f_k by patterns of the gap.
 
     They are those of `reynolds_gradients` by the coefficients of the patterns of
     `pattern_gradients` in the gap and in its rate, and by the speed. `direct` (n, m+1, ·) is added
-    to ∂f_k/∂h of the first functionals; it may be empty.
+    to ∂f_k/∂h of the first functionals; it may be empty. If `rate_factor` is not zero, the first
+    result contains the derivatives by the rates times this factor, and the second is zero.
     """
     n, columns, K = C.shape
     A, L = around.shape[1], along.shape[1]
@@ -256,6 +258,9 @@ def reynolds_pattern_gradients(
             by_gap[:, : direct.shape[2]] += direct[i]
         if len(links):
             by_gap += by_links[i]
+        if rate_factor != 0.0:
+            by_gap += rate_factor * by_rate
+        else:
+            add_pattern_row(by_rate, around[i], along, sums, rates)
         add_pattern_row(by_gap, around[i], along, sums, gap)
-        add_pattern_row(by_rate, around[i], along, sums, rates)
     return pattern_rows(gap), pattern_rows(rates), by_speed
