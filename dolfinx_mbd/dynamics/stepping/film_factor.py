@@ -68,7 +68,7 @@ class FilmFactor:
         jacobian: Derivatives L of the coefficients of all gaps, (coefficients, unknowns).
         blocks: Matrix D of each film in the matrix.
         changes: Changes A of the blocks since then; none if empty.
-        response: The array Z, if it is known.
+        response: The arrays Z and L Z, if they are known.
     """
 
     def __init__(
@@ -77,20 +77,23 @@ class FilmFactor:
         jacobian: Array,
         blocks: Sequence[Array],
         changes: Sequence[Array] = (),
-        response: Array | None = None,
+        response: tuple[Array, Array] | None = None,
     ) -> None:
         self.dt, self.mass, self.noise = base.dt, base.mass, np.zeros(0)
         self._base, self._L, self._blocks, self._changes = base, jacobian, blocks, changes
         if changes:
-            self._Z = base.solve(np.array(jacobian.T, order="F")) if response is None else response
-            matrix = self._product(jacobian @ self._Z)
+            if response is None:
+                Z = base.solve(np.array(jacobian.T, order="F"))
+                response = Z, jacobian @ Z
+            matrix = self._product(response[1])
             matrix[np.diag_indices(len(matrix))] += 1.0
-            self._lu, self._pivots, _ = _getrf(matrix)
+            self._lu, self._pivots, _ = _getrf(matrix.T, overwrite_a=True)
+            self._Z, self._LZ = response
 
     def renewed(self, blocks: Sequence[Array]) -> FilmFactor:
         """Return the factor with new matrices D of the films."""
         changes = [new - old for new, old in zip(blocks, self._blocks, strict=True)]
-        response = self._Z if self._changes else None
+        response = (self._Z, self._LZ) if self._changes else None
         return FilmFactor(self._base, self._L, self._blocks, changes, response)
 
     def solve(self, rhs: Array) -> Array:
@@ -101,7 +104,8 @@ class FilmFactor:
         x = self._base.solve(rhs)
         if not self._changes:
             return x
-        forces, _ = _getrs(self._lu, self._pivots, self._product(self._L @ x), overwrite_b=True)
+        changes = self._product(self._L @ x)
+        forces, _ = _getrs(self._lu, self._pivots, changes, trans=1, overwrite_b=True)
         return np.asarray(x - self._Z @ forces)
 
     def _product(self, coefficients: Array) -> Array:

@@ -326,7 +326,8 @@ class ReynoldsGrid:
     ) -> tuple[Array, Array, Array]:
         """Return the results of `_pressure_gradients` by patterns, (k, A L), (k, A L) and (k,).
 
-        If `rate_factor` is not zero, the second result times this factor is added to the first one.
+        If `rate_factor` is not zero, the second result times this factor is added to the first one,
+        and the others may be zero.
         """
         solid = self._slopes[ASPERITIES]
         direct = C * solid[:, :, None] if contact and solid.any() else np.zeros((0, 0, 0))
