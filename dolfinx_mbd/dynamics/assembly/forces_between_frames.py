@@ -138,7 +138,9 @@ class ForcesBetweenFrames:
             for end, part in zip(ends, (ON_FIRST, ON_SECOND), strict=True):
                 k, J = frames.frame_jacobian(end, jacobians)
                 row[:, frames.system.v_slices[k]] += by_poses[:, part] @ J
-            row[:, frames.system.v_slices[int(frames.system.frame_body[ends[0]])]][:, ELASTIC] += surface
+            row[:, frames.system.v_slices[int(frames.system.frame_body[ends[0]])]][:, ELASTIC] += (
+                surface
+            )
             rows.append(row)
         return np.concatenate(rows)
 

@@ -111,7 +111,9 @@ class Corrector:
                 self.factor = None
         return error
 
-    def refactor(self, t: float, dt: float, move: Array, derivatives: Derivatives) -> Factor | FilmFactor:
+    def refactor(
+        self, t: float, dt: float, move: Array, derivatives: Derivatives
+    ) -> Factor | FilmFactor:
         """Factorize the iteration matrix after a residual at the same point, and return it.
 
         Args:

@@ -33,9 +33,9 @@ from dolfinx_mbd.dynamics.stepping.step_factor import StepFactor
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
-import os
 _MAX_ITERATIONS = 15
-_RENEWALS = int(os.environ.get('FMAX','3'))  # a step then uses a new matrix, in place of one with new elastic films
+# A step renews the elastic films of the matrix this number of times before it uses a new matrix
+_RENEWALS = 3
 # The matrix of a system of many bodies is sparse above this number of unknowns
 _SPARSE_UNKNOWNS = 400
 
@@ -322,6 +322,7 @@ class Stepper:
         counts: dict[str, Any] = {
             "iterations": self.iterations,
             "factorizations": self.factorizations,
+            "renewals": self.corrector.renewals,
             "halvings": self.halvings,
         }
         if self._condenses:
@@ -333,6 +334,7 @@ class Stepper:
         """Restore the data that `memory` of another stepper of the same system returned."""
         self.corrector.iterations = int(memory["iterations"])
         self.corrector.factorizations = int(memory["factorizations"])
+        self.corrector.renewals = int(memory.get("renewals", 0))
         self.halvings = int(memory.get("halvings", 0))
         self.corrector.factor = self.corrector.restored_factor(memory)
         self._internal.restore(memory)

@@ -305,9 +305,7 @@ class ReynoldsGrid:
         speed[k] += turn
         return gap, rate, speed
 
-    def pattern_stiffness(
-        self, C: Array, around: Array, along: Array, rate_factor: float
-    ) -> Array:
+    def pattern_stiffness(self, C: Array, around: Array, along: Array, rate_factor: float) -> Array:
         """Return derivatives (k, A L) of functionals by the gap, plus a factor times by its rate.
 
         Args:
@@ -316,9 +314,7 @@ class ReynoldsGrid:
             along: Factors of the patterns along the axis, (m+1, L).
             rate_factor: Factor of the derivatives by the rates of the coefficients, 1/s.
         """
-        gap, _, _ = self._pattern_gradients(
-            C, around, along, contact=True, rate_factor=rate_factor
-        )
+        gap, _, _ = self._pattern_gradients(C, around, along, contact=True, rate_factor=rate_factor)
         return gap[: C.shape[2]]
 
     def _pattern_gradients(
