@@ -7,8 +7,8 @@ factors of S and a new D + A, Woodbury's formula
 
     (S + Lᵀ A L)⁻¹ b = x − Z (1 + A L Z)⁻¹ A L x,   x = S⁻¹ b,   Z = S⁻¹ Lᵀ
 
-needs the factors of a matrix with as many rows as the films have coefficients. L and the derivatives
-of the drag torques remain those of S.
+needs the factors of a matrix with as many rows as the films have coefficients. L and the
+derivatives of the drag torques remain those of S.
 
 Reference:
     W. W. Hager, Updating the inverse of a matrix, SIAM Review 31 (1989).

@@ -49,8 +49,8 @@ def test_solution_is_that_of_the_matrix_with_new_films() -> None:
 def test_renewed_matrix_is_nearly_the_new_one() -> None:
     """After some steps, the renewal removes almost all of the error of the old matrix.
 
-    The increments are compared. The derivative of the drag torque is not renewed; it affects the
-    moments of the joints, that is multipliers.
+    The elastic coordinates of the ring and the translation of the journal are compared. Rotation
+    of the journal and moments also depend on what is not renewed: constraints and drag torque.
     """
     steps, state = stepper()
     corrector, eqs = steps.corrector, steps.assembler
@@ -65,14 +65,14 @@ def test_renewed_matrix_is_nearly_the_new_one() -> None:
         else:
             corrector.refactor(state.time, DT, still, derivatives)
         assert corrector.factor is not None
-        return corrector.factor.solve(rhs.copy())[: len(still)]
+        return corrector.factor.solve(rhs.copy())[6:24]
 
     later = advance(steps, state, 5)
     expected, old = solution(later, renew=False), solution(state, renew=False)
     renewed = solution(later, renew=True)
     error = np.linalg.norm(old - expected)
     assert error > 1e-3 * np.linalg.norm(expected)
-    assert np.linalg.norm(renewed - expected) < 1e-3 * error
+    assert np.linalg.norm(renewed - expected) < 1e-5 * error
 
 
 def test_results_are_those_without_renewal() -> None:
