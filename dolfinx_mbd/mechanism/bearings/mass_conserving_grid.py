@@ -105,7 +105,8 @@ class MassConservingGrid(ReynoldsGrid):
         self, C: Array, around: Array, along: Array, *, contact: bool, rate_factor: float = 0.0
     ) -> tuple[Array, Array, Array]:
         by_gap, by_rate, by_speed = self._pressure_gradients(C, contact=contact)
-        by_gap += rate_factor * by_rate
+        if rate_factor != 0.0:
+            by_gap += rate_factor * by_rate
         gap, rate = (pattern_gradients(by, around, along) for by in (by_gap, by_rate))
         return gap, rate, by_speed
 
