@@ -130,17 +130,15 @@ class ForcesBetweenFrames:
     def gap_jacobian(self, unknowns: int) -> Array:
         """Return the derivatives of the coefficients of gaps; see `Loads.gap_jacobian`."""
         frames, rows = self._frames, []
-        jacobians = frames.parts(frames.jacobian_table)
+        jacobians, s = frames.parts(frames.jacobian_table), frames.system
         for film, *ends in self.elastic_films:
             pair, _ = self.arguments(film, *ends)
-            by_poses, surface = film.gap_by_poses(pair), film.surface
+            by_poses = film.gap_by_poses(pair)
             row = np.zeros((len(by_poses), unknowns))
             for end, part in zip(ends, (ON_FIRST, ON_SECOND), strict=True):
                 k, J = frames.frame_jacobian(end, jacobians)
-                row[:, frames.system.v_slices[k]] += by_poses[:, part] @ J
-            row[:, frames.system.v_slices[int(frames.system.frame_body[ends[0]])]][:, ELASTIC] += (
-                surface
-            )
+                row[:, s.v_slices[k]] += by_poses[:, part] @ J
+            row[:, s.v_slices[int(s.frame_body[ends[0]])]][:, ELASTIC] += np.asarray(film.surface)
             rows.append(row)
         return np.concatenate(rows)
 

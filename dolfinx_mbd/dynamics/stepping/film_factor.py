@@ -58,7 +58,7 @@ class FilmStiffness:
         """Return the matrices D of all films; see `Loads.gap_stiffness`."""
         a_by_move, v_by_move, _ = derivatives
         blocks = self._loads.gap_stiffness(v_by_move, assembled=assembled)
-        return [block / -a_by_move for block in blocks]
+        return [np.asarray(block / -a_by_move, dtype=np.float64) for block in blocks]
 
 
 class FilmFactor:
