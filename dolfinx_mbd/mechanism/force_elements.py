@@ -209,6 +209,19 @@ class FilmElement(PairElement):
     def least_thickness(self) -> float:
         """Film thickness below which the loads of the film cannot be trusted, m."""
 
+    def gap_stiffness(self, rate_factor: float, *arguments: Any) -> Array:
+        """Return the derivatives (m, m) of the forces on the coefficients of an elastic gap.
+
+        They are the derivatives by these coefficients, plus `rate_factor` times those by the rates
+        of the coefficients. Without further arguments, they are those of the last `derivatives`;
+        the arguments are those of `wrenches`.
+        """
+        raise NotImplementedError
+
+    def gap_by_poses(self, pair: FramePair) -> Array:
+        """Return the derivatives (m, 12) of the coefficients of an elastic gap by the poses."""
+        raise NotImplementedError
+
     @abstractmethod
     def smallest_gap(self, pair: FramePair) -> float:
         """Return the smallest gap, m; the arguments are those of `wrenches`."""

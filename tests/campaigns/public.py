@@ -41,6 +41,7 @@ INTERNAL = {
     "System.check_state", "Stepper.without_history", "ImplicitEuler.without_history",
     "Stepper.put", "ImplicitEuler.put",
     "adopt", "begin_step", "check_no_content", "check_reduced", "for_run",
+    "gap_by_poses", "gap_stiffness", "ReynoldsGrid.pattern_stiffness",
     "MeshBody.nodal_history", "MeshMotion.stored", "ReynoldsGrid.update",
     "advance", "after_jump", "Asperities.energy", "Asperities.flow_constants", "BearingTable.at",
     "begin", "CableBody.check",

@@ -28,6 +28,7 @@ class ForcesBetweenFrames:
         self.films = [
             (cast("FilmElement", load), one, two) for load, one, two in self.items if load.has_film
         ]
+        self.elastic_films = [item for item in self.films if item[0].surface is not None]
         self._contents = [film for film, *_ in self.films if film.has_content]
         # views of the poses and velocities of both frames of each load
         self._pairs = {(one, two): frames.pair(one, two) for _, one, two in self.items}
@@ -118,6 +119,28 @@ class ForcesBetweenFrames:
             for load, *ends in self.films
         ]
         return np.array(films).reshape(-1, 2)
+
+    def gap_stiffness(self, rate_factor: float, *, assembled: bool) -> list[Array]:
+        """Return the derivatives of each elastic film by the gap; see `Loads.gap_stiffness`."""
+        return [
+            film.gap_stiffness(rate_factor, *(() if assembled else self.arguments(film, *ends)))
+            for film, *ends in self.elastic_films
+        ]
+
+    def gap_jacobian(self, unknowns: int) -> Array:
+        """Return the derivatives of the coefficients of gaps; see `Loads.gap_jacobian`."""
+        frames, rows = self._frames, []
+        jacobians, s = frames.parts(frames.jacobian_table), frames.system
+        for film, *ends in self.elastic_films:
+            pair, _ = self.arguments(film, *ends)
+            by_poses = film.gap_by_poses(pair)
+            row = np.zeros((len(by_poses), unknowns))
+            for end, part in zip(ends, (ON_FIRST, ON_SECOND), strict=True):
+                k, J = frames.frame_jacobian(end, jacobians)
+                row[:, s.v_slices[k]] += by_poses[:, part] @ J
+            row[:, s.v_slices[int(s.frame_body[ends[0]])]][:, ELASTIC] += np.asarray(film.surface)
+            rows.append(row)
+        return np.concatenate(rows)
 
     @property
     def has_content(self) -> bool:

@@ -206,6 +206,27 @@ class Loads:
         return self._pairs.film_gaps()
 
     @property
+    def has_elastic_films(self) -> bool:
+        """Whether there are oil films in elastic bores."""
+        return bool(self._pairs.elastic_films)
+
+    def gap_stiffness(self, rate_factor: float, *, assembled: bool) -> list[Array]:
+        """Return derivatives of each elastic film, see `FilmElement.gap_stiffness`.
+
+        If `assembled`, they are those of the last derivatives of the system, otherwise those at the
+        present point.
+        """
+        return self._pairs.gap_stiffness(rate_factor, assembled=assembled)
+
+    def gap_jacobian(self, unknowns: int) -> Array:
+        """Return the derivatives of the coefficients of all elastic gaps by the increments.
+
+        The shape is (coefficients, unknowns); columns after those of the increments are zero. Call
+        `update_jacobians` first.
+        """
+        return self._pairs.gap_jacobian(unknowns)
+
+    @property
     def has_content(self) -> bool:
         """Whether the oil in a gap before a step affects an oil film."""
         return self._pairs.has_content

@@ -8,13 +8,16 @@ References:
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.stepping.convergence import Measure
+from dolfinx_mbd.dynamics.stepping.film_factor import FilmFactor, FilmStiffness
 from dolfinx_mbd.dynamics.stepping.formulas import Derivatives
 from dolfinx_mbd.dynamics.stepping.internal_unknowns import InternalUnknowns
 from dolfinx_mbd.dynamics.stepping.iteration_matrix import (
@@ -23,6 +26,7 @@ from dolfinx_mbd.dynamics.stepping.iteration_matrix import (
     IterationMatrix,
     SingularMatrix,
     SparseFactor,
+    restore_factor,
 )
 from dolfinx_mbd.dynamics.stepping.open_films import OpenFilms
 from dolfinx_mbd.dynamics.stepping.step_errors import StepError
@@ -72,6 +76,7 @@ class Corrector:
         films: Oil films that corrections keep open.
         iterations: Number of corrections.
         factorizations: Number of factorizations.
+        renewals: Number of matrices in which only elastic films were renewed.
     """
 
     def __init__(
@@ -80,14 +85,16 @@ class Corrector:
         system = eqs.system
         self.eqs, self.tolerance, self.sparse, self._internal = eqs, tolerance, sparse, internal
         self._condenses = bool(internal)  # whether bodies condense unknowns
-        self.iterations = self.factorizations = 0
-        self.factor: Factor | None = None
+        self.iterations = self.factorizations = self.renewals = 0
+        self.factor: Factor | FilmFactor | None = None
         self.mass = float(np.mean([b.typical_mass for b in system.bodies if b.num_velocities]))
         self.matrix = IterationMatrix(system, self.mass, sparse)
         self.measure, self._no_noise = Measure(system), np.zeros(system.num_constraints)
         self._rhs = np.zeros(system.num_velocities + system.num_constraints)
         self.films = OpenFilms(eqs, self.measure.lengths)
         self._has_films = bool(self.films)
+        self._stiffness = FilmStiffness(eqs)
+        self.renews = bool(self._stiffness) and not (sparse or internal)
 
     # ---- residual and matrix --------------------------------------------------------------------
     def residual_error(self, step: Step) -> float:
@@ -104,7 +111,9 @@ class Corrector:
                 self.factor = None
         return error
 
-    def refactor(self, t: float, dt: float, move: Array, derivatives: Derivatives) -> Factor:
+    def refactor(
+        self, t: float, dt: float, move: Array, derivatives: Derivatives
+    ) -> Factor | FilmFactor:
         """Factorize the iteration matrix after a residual at the same point, and return it.
 
         Args:
@@ -128,7 +137,28 @@ class Corrector:
                 t,
             ) from None
         self.factorizations += 1
+        if self.renews and isinstance(self.factor, DenseFactor):
+            self.factor = self._stiffness.renewable(self.factor, derivatives)
         return self.factor
+
+    def renew_films(self, derivatives: Derivatives) -> bool:
+        """Renew only the elastic films in the factor after a residual; return False without them.
+
+        Call it with the factor of a step of the same length.
+        """
+        if not isinstance(self.factor, FilmFactor):
+            return False
+        self.factor = self._stiffness.renewed(self.factor, derivatives)
+        self.renewals += 1
+        return True
+
+    @staticmethod
+    def restored_factor(memory: Mapping[str, Any]) -> Factor | FilmFactor | None:
+        """Return the factor that `memory` describes, or None without a factor."""
+        factor = restore_factor(memory)
+        if "film_jacobian" in memory and isinstance(factor, DenseFactor):
+            return FilmFactor.restored(factor, memory)
+        return factor
 
     def has_factor_for(self, dt: float) -> bool:
         """Return whether the factor is that of steps of length dt (s)."""

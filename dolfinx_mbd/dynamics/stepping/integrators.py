@@ -23,7 +23,6 @@ from dolfinx_mbd.dynamics.stepping.convergence import Monitor
 from dolfinx_mbd.dynamics.stepping.corrections import Corrector, Step
 from dolfinx_mbd.dynamics.stepping.formulas import AlphaFormulas
 from dolfinx_mbd.dynamics.stepping.internal_unknowns import InternalUnknowns
-from dolfinx_mbd.dynamics.stepping.iteration_matrix import restore_factor
 from dolfinx_mbd.dynamics.stepping.jumps import Jumps
 from dolfinx_mbd.dynamics.stepping.step_errors import (
     StepError,
@@ -36,6 +35,8 @@ from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 _MAX_ITERATIONS = 15
+# A step renews the elastic films of the matrix this number of times before it uses a new matrix
+_RENEWALS = 3
 # The matrix of a system of many bodies is sparse above this number of unknowns
 _SPARSE_UNKNOWNS = 400
 
@@ -235,7 +236,7 @@ class Stepper:
         correct_by = corrector.search if from_rest else corrector.apply
         if not corrector.has_factor_for(dt):
             corrector.factor = None
-        monitor = Monitor(self._smooth)
+        monitor, renewals = Monitor(self._smooth), 0
         for iteration in range(most + 1):
             eqs.move(state.q, step.move)
             error = corrector.residual_error(step)
@@ -258,7 +259,10 @@ class Stepper:
                 break
             remaining = most - iteration - 1
             if outdated and (not reuse or monitor.too_slow(remaining)):
-                corrector.refactor(step.time, dt, step.move, step.derivatives)
+                if reuse and renewals < _RENEWALS and corrector.renew_films(step.derivatives):
+                    renewals += 1
+                else:
+                    corrector.refactor(step.time, dt, step.move, step.derivatives)
                 solution, outdated = corrector.correction(a_by_move), False
             if not outdated:
                 monitor.reset()
@@ -289,7 +293,7 @@ class Stepper:
             raise StepError(f"t = {t:.6g} s{text}, or try a smaller dt", t)
         if problem := eqs.problem():
             raise StepError(f"t = {t:.6g} s: {problem}", t)
-        if monitor.slow and not self._condenses:
+        if monitor.slow and not (self._condenses or self.corrector.renews):
             self.corrector.factor = None
         earlier = (before.a, before.lam), *before.memory.get("earlier", ())[:1]
         memory = {"algorithmic": step.algorithmic, "earlier": earlier}
@@ -320,6 +324,7 @@ class Stepper:
         counts: dict[str, Any] = {
             "iterations": self.iterations,
             "factorizations": self.factorizations,
+            "renewals": self.corrector.renewals,
             "halvings": self.halvings,
             **self._jumps.memory(),
         }
@@ -332,8 +337,9 @@ class Stepper:
         """Restore the data that `memory` of another stepper of the same system returned."""
         self.corrector.iterations = int(memory["iterations"])
         self.corrector.factorizations = int(memory["factorizations"])
+        self.corrector.renewals = int(memory.get("renewals", 0))
         self.halvings = int(memory.get("halvings", 0))
-        self.corrector.factor = restore_factor(memory)
+        self.corrector.factor = self.corrector.restored_factor(memory)
         self._internal.restore(memory)
         self._jumps.restore(memory)
 

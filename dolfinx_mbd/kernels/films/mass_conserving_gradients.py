@@ -139,5 +139,5 @@ def mass_conserving_gradients(
                 by_gap[i, j, k] -= 0.5 * abs(speed) * film.entrained_slope * leaving
                 by_gap[down, j, k] -= 0.5 * abs(speed) * next_slope * leaving
                 by_speed[k] -= sign * face[i, j] * leaving
-    add_link_gradients(h, values, lam, q, flow, links, ends, dx / dz, by_gap)
+    add_link_gradients(h, values, lam, q, flow, links, ends, by_gap)
     return by_gap, by_rate, by_speed

@@ -100,13 +100,14 @@ def add_link_gradients(
     flow: Array,
     links: Integers,
     ends: Array,
-    ratio: float,
     by_gap: Array,
 ) -> None:
     """Subtract the derivatives of λᵀr with respect to the gap, as far as links cause them.
 
     `by_gap` (n, m+1, k) contains the derivatives of k functionals, and `lam` (n, m+1, k) their λ.
     """
+    n, columns = q.shape
+    ratio = 2.0 * math.pi * values[RADIUS] / n / (values[LENGTH] / (columns - 1))
     for t in range(len(links)):
         i, j, i1, j1 = links[t, 0], links[t, 1], links[t, 2], links[t, 3]
         H, factor = link_conductance(flow, links, ends, t, ratio)
@@ -131,6 +132,17 @@ def is_resting(q: Array, flow: Array) -> bool:
 
 
 @inner_kernel
+def _adjoint(
+    number: Integers, size: Integers, q: Array, flow: Array, band: Array, C: Array
+) -> Array:
+    """Return λ (n, m+1, k) of functionals with the derivatives C (n, m+1, k) by q."""
+    part = 0.5 if is_resting(q, flow) else 1.0
+    X = gather_nodes(number, C, part, size[UNKNOWNS])
+    substitute_columns(size, band, X)
+    return scatter_nodes(number, X, C.shape[2])
+
+
+@inner_kernel
 def _add_row_gradients(
     h: Array,
     rate: Array,
@@ -141,13 +153,15 @@ def _add_row_gradients(
     flow: Array,
     lam: Array,
     i: int,
+    rate_factor: float,
     by_gap: Array,
     by_rate: Array,
     by_speed: Array,
 ) -> None:
     """Write ∂f_k/∂h and ∂f_k/∂ḣ at the nodes of a row (m+1, k), and add its part of ∂f_k/∂Ω.
 
-    The results at nodes where all λ around are zero are not written.
+    The results at nodes where all λ around are zero are not written. If `rate_factor` is not zero,
+    only the sum of ∂f_k/∂h and of ∂f_k/∂ḣ times this factor is written.
     """
     n, columns, K = lam.shape
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
@@ -161,15 +175,15 @@ def _add_row_gradients(
             continue  # λ is zero here and at all neighbours
         film = film_at(h[i, j], values)
         a, b, c, d, e = node_weights(film, q, flow, i, j, entrainment * speed, dx / dz)
-        a += squeeze * film.content_second * rate[i, j]
+        content = squeeze * film.content_slope
+        a += squeeze * film.content_second * rate[i, j] + rate_factor * content
         # entries in place of views of rows, whose references numba counts
         for k in range(K):
             total = a * lam[i, j, k] + b * lam[i1, j, k] + c * lam[i0, j, k]
             by_gap[j, k] = -(total + d * lam[i, right, k] + e * lam[i, left, k])
-        if number[i, j] < 0:
+        if number[i, j] < 0 or rate_factor != 0.0:
             continue
         source_by_speed = entrainment * (flow[ENTRAINED, i1, j] - flow[ENTRAINED, i0, j])
-        content = squeeze * film.content_slope
         for k in range(K):
             by_rate[j, k] = -content * lam[i, j, k]
         for k in range(K):
@@ -198,18 +212,14 @@ def reynolds_gradients(
     derivatives with respect to ḣ and Ω, because it ruptures where it is not squeezed. They are
     replaced by half of those of a full film, as in `axial_strips`.
     """
-    n, columns, K = C.shape
-    part = 0.5 if is_resting(q, flow) else 1.0
+    n, _, K = C.shape
     by_gap, by_rate, by_speed = np.zeros(C.shape), np.zeros(C.shape), np.zeros(K)
-    X = gather_nodes(number, C, part, size[UNKNOWNS])
-    substitute_columns(size, band, X)
-    lam = scatter_nodes(number, X, K)
+    lam = _adjoint(number, size, q, flow, band, C)
     for i in range(n):
         _add_row_gradients(
-            h, rate, speed, values, number, q, flow, lam, i, by_gap[i], by_rate[i], by_speed
+            h, rate, speed, values, number, q, flow, lam, i, 0.0, by_gap[i], by_rate[i], by_speed
         )
-    ratio = 2.0 * math.pi * values[RADIUS] / n / (values[LENGTH] / (columns - 1))
-    add_link_gradients(h, values, lam, q, flow, links, ends, ratio, by_gap)
+    add_link_gradients(h, values, lam, q, flow, links, ends, by_gap)
     return by_gap, by_rate, by_speed
 
 
@@ -230,32 +240,34 @@ def reynolds_pattern_gradients(
     direct: Array,
     around: Array,
     along: Array,
+    rate_factor: float,
 ) -> tuple[Array, Array, Array]:
     """Return the derivatives (k, A L), (k, A L) and (k,) of f_k by patterns of the gap.
 
     They are those of `reynolds_gradients` by the coefficients of the patterns of
     `pattern_gradients` in the gap and in its rate, and by the speed. `direct` (n, m+1, ·) is added
-    to ∂f_k/∂h of the first functionals; it may be empty.
+    to ∂f_k/∂h of the first functionals; it may be empty. If `rate_factor` is not zero, the first
+    result includes the derivatives by the rate times this factor, and the others are zero.
     """
     n, columns, K = C.shape
     A, L = around.shape[1], along.shape[1]
-    part = 0.5 if is_resting(q, flow) else 1.0
-    X, by_speed = gather_nodes(number, C, part, size[UNKNOWNS]), np.zeros(K)
-    substitute_columns(size, band, X)
-    lam, by_links = scatter_nodes(number, X, K), np.zeros(C.shape if len(links) else (0, 0, 0))
-    ratio = 2.0 * math.pi * values[RADIUS] / n / (values[LENGTH] / (columns - 1))
-    add_link_gradients(h, values, lam, q, flow, links, ends, ratio, by_links)
+    lam, by_speed = _adjoint(number, size, q, flow, band, C), np.zeros(K)
+    by_links = np.zeros(C.shape if len(links) else (0, 0, 0))
+    add_link_gradients(h, values, lam, q, flow, links, ends, by_links)
     by_gap, by_rate = np.empty((columns, K)), np.empty((columns, K))
     gap, rates, sums = np.zeros((A, L, K)), np.zeros((A, L, K)), np.empty((L, K))
     for i in range(n):
-        by_gap[:], by_rate[:] = 0.0, 0.0
+        by_gap[:] = 0.0
+        if rate_factor == 0.0:
+            by_rate[:] = 0.0
         _add_row_gradients(
-            h, rate, speed, values, number, q, flow, lam, i, by_gap, by_rate, by_speed
+            h, rate, speed, values, number, q, flow, lam, i, rate_factor, by_gap, by_rate, by_speed
         )
         if len(direct):
             by_gap[:, : direct.shape[2]] += direct[i]
         if len(links):
             by_gap += by_links[i]
+        if rate_factor == 0.0:
+            add_pattern_row(by_rate, around[i], along, sums, rates)
         add_pattern_row(by_gap, around[i], along, sums, gap)
-        add_pattern_row(by_rate, around[i], along, sums, rates)
     return pattern_rows(gap), pattern_rows(rates), by_speed

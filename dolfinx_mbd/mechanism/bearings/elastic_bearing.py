@@ -15,6 +15,7 @@ surface has the moment −∫ p ∂w/∂θ dA. This part is subtracted from the 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -80,6 +81,8 @@ class ElasticBearing(FiniteBearing):
     _surface: Array = field(init=False, repr=False)  # (patterns, modes)
     _slope: Array = field(init=False, repr=False)  # maps the coefficients of w to those of ∂w/∂θ
     _half: float = field(init=False, repr=False)  # half the length of the bore, m
+    _slopes: Array = field(init=False, repr=False)  # of the forces on s by s and ds/dt, (2, m, m)
+    _by_journal: Array = field(init=False, repr=False)  # of the gap by e and t, (m, 4)
     _point: Array = field(init=False, repr=False)  # motion and s of the last solution
 
     def __post_init__(self) -> None:
@@ -104,6 +107,10 @@ class ElasticBearing(FiniteBearing):
         weights = np.ascontiguousarray((patterns * self.grid.areas).transpose(1, 2, 0))
         assign(self, _around=around, _along=along, _weights=weights)
         assign(self, _surface=surface, _point=np.full(10 + 2 * len(surface), np.nan))
+        by_journal, L = np.zeros((len(patterns), 4)), along.shape[1]
+        for k, factor in enumerate((-1.0, -1.0, -self._half, -self._half)):
+            by_journal[L * (1 + k % 2) + k // 2, k] = factor
+        assign(self, _by_journal=by_journal, _slopes=np.zeros((2, len(patterns), len(patterns))))
         derivative = np.zeros((len(around.T), len(around.T)))
         for k in range(1, bore.harmonics + 1):
             derivative[2 * k - 1, 2 * k], derivative[2 * k, 2 * k - 1] = k, -k
@@ -161,6 +168,7 @@ class ElasticBearing(FiniteBearing):
     def _slopes_of_loads(self, g: Array, s: Array) -> Array:
         """Return the derivatives of `_elastic_loads` at its last arguments, (5 + m, 9 + 2m)."""
         parts = self.grid.pattern_derivatives(self._weights, self._around, self._along)
+        self._slopes[:] = parts[0][:-1], parts[1][:-1]
         dg: Array = elastic_slopes(*parts, g, s, self._slope, self._along.shape[1], self._half)
         return dg
 
@@ -231,6 +239,20 @@ class ElasticBearing(FiniteBearing):
         if not np.isfinite(g[0]):
             return elastic_tangents(pair, g, np.full((len(g), 2 * len(g) - 1), np.nan))
         return elastic_tangents(pair, g, self._slopes_of_loads(g, s))
+
+    def gap_stiffness(self, rate_factor: float, *arguments: Any) -> Array:
+        """Return the derivatives (m, m) of the forces on s; see `FilmElement`."""
+        if not arguments:
+            return np.asarray(self._slopes[0] + rate_factor * self._slopes[1])
+        pair, surface = arguments
+        if not self._solve_elastic(self.pair_motion(pair), surface):
+            return np.full(self._slopes[0].shape, np.nan)
+        return self.grid.pattern_stiffness(self._weights, self._around, self._along, rate_factor)
+
+    def gap_by_poses(self, pair: FramePair) -> Array:
+        """Return the derivatives (m, 12) of the coefficients of the gap by the poses."""
+        y, loads = self.pair_motion(pair), np.eye(4, 5)
+        return self._by_journal @ np.array([film_wrenches(pair.Q1, y, load) for load in loads])
 
     def energy(self, pair: FramePair, surface: Array | None = None) -> float:
         """Return the elastic energy of touching asperities, J, without the bore."""

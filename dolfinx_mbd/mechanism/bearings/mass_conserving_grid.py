@@ -106,9 +106,11 @@ class MassConservingGrid(ReynoldsGrid):
         return gradients
 
     def _pattern_gradients(
-        self, C: Array, around: Array, along: Array, *, contact: bool
+        self, C: Array, around: Array, along: Array, *, contact: bool, rate_factor: float = 0.0
     ) -> tuple[Array, Array, Array]:
         by_gap, by_rate, by_speed = self._pressure_gradients(C, contact=contact)
+        if rate_factor != 0.0:
+            by_gap += rate_factor * by_rate
         gap, rate = (pattern_gradients(by, around, along) for by in (by_gap, by_rate))
         return gap, rate, by_speed
 

@@ -305,15 +305,32 @@ class ReynoldsGrid:
         speed[k] += drag_by_speed
         return gap, rate, speed
 
+    def pattern_stiffness(self, C: Array, around: Array, along: Array, rate_factor: float) -> Array:
+        """Return derivatives (k, A L) of functionals by the gap, plus a factor times by its rate.
+
+        Args:
+            C: Weights of the pressures of film and asperities in k functionals, (n, m+1, k).
+            around: Factors of the patterns around the bore, (n, A).
+            along: Factors of the patterns along the axis, (m+1, L).
+            rate_factor: Factor of the derivatives by the rates of the coefficients, 1/s.
+        """
+        gap, _, _ = self._pattern_gradients(C, around, along, contact=True, rate_factor=rate_factor)
+        return gap[: C.shape[2]]
+
     def _pattern_gradients(
-        self, C: Array, around: Array, along: Array, *, contact: bool
+        self, C: Array, around: Array, along: Array, *, contact: bool, rate_factor: float = 0.0
     ) -> tuple[Array, Array, Array]:
-        """Return the results of `_pressure_gradients` by patterns, (k, A L), (k, A L) and (k,)."""
+        """Return the results of `_pressure_gradients` by patterns, (k, A L), (k, A L) and (k,).
+
+        If `rate_factor` is not zero, the second result times this factor is added to the first one,
+        and the others may be zero.
+        """
         solid = self._slopes[ASPERITIES]
         direct = C * solid[:, :, None] if contact and solid.any() else np.zeros((0, 0, 0))
         gradients: tuple[Array, Array, Array] = reynolds_pattern_gradients(
             self._h, self._rate, self._speed, self.values, self._number, self._size, self._q,
             self._flow, self._band, *self._links, self._functionals(C), direct, around, along,
+            rate_factor,
         )  # fmt: skip
         return gradients
 
