@@ -85,6 +85,7 @@ def from_factor(
 
 @inner_kernel
 def _matrix3(A: Array) -> Matrix3:
+    """Return an array (3, 3) as a tuple of rows."""
     return vector3(A[0], 0), vector3(A[1], 0), vector3(A[2], 0)
 
 
@@ -106,6 +107,7 @@ def _rotate(
             continue
         for i in range(count):
             old[i] = x[start + row + i]
+        # Motions 0 to 2 are displacements and 3 to 5 rotations, which rotate separately
         for i in range(count):
             p, value = motions[row + i], 0.0
             for k in range(count):
