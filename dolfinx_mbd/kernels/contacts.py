@@ -57,11 +57,12 @@ GAP, GAP_RATE, NORMAL_FORCE = range(3)
 _SMALL = 1e-4  # tanh(z)/z is replaced by its series below this z
 
 Point = tuple[Vector3, Vector3, Vector3]  #: x, ẋ and the arm a
-Place = tuple[float, Vector3, Matrix3]  #: gap, normal and curvature
+Place = tuple[float, Vector3, Matrix3]  #: gap g, normal n and curvature H
 
 
 @inner_kernel
 def _rows(Q: Array) -> Matrix3:
+    """Return an array (3, 3) as a tuple of rows."""
     return vector3(Q[0], 0), vector3(Q[1], 0), vector3(Q[2], 0)
 
 

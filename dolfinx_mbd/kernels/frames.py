@@ -58,7 +58,10 @@ def orientation(row: Table, q: Array) -> Matrix3:
 
 @inner_kernel
 def frame_motion(row: Table, data: Array, q: Array) -> tuple[Array, Array]:
-    """Return (d, θ) of all frames of a body (6F,) and its derivative with respect to η (6F, n)."""
+    """Return (d, θ) of all frames of a body (6F,) and its derivative with respect to η (6F, n).
+
+    The derivative is D − B η.
+    """
     n, lines, first = row[NUM_MODES], 6 * row[NUM_FRAMES], row[FIRST_Q] + 7
     jacobian = matrix(data, row[MOTION], lines, n)
     motion = product(jacobian, q, first)

@@ -64,6 +64,7 @@ def _tangent(
 
 @inner_kernel
 def _column(A: Array, k: int, j: int) -> Vector3:
+    """Return column j of the matrix of frame k."""
     return A[k, 0, j], A[k, 1, j], A[k, 2, j]
 
 

@@ -83,7 +83,7 @@ def relative_forces(
         first, change, force, round_off = c, 0.0, 0.0, 0.0
         while c < count and parts[c] == parts[first]:
             violation_allowed = tolerance + _ROUND_OFF
-            if not rotations[c]:
+            if not rotations[c]:  # an error of a length, not of an angle
                 violation_allowed = tolerance * scale + _ROUND_OFF * largest
             error = max(error, abs(values[c]) / violation_allowed)
             correction = factor * solution[n + c]
