@@ -20,12 +20,17 @@ try:
     if os.environ.get("DOLFINX_MBD_NUMBA", "1") == "0":
         raise ImportError
     import numba
-    from numba import _dynfunc
-    from numba.core.codegen import JITCodeLibrary
-    from numba.core.compiler import Compiler
     from numba.core.event import Event, Listener, register
 except ImportError:
     numba = None
+try:  # internal names of numba, which save a quarter of the compilation
+    if numba is None:
+        raise ImportError
+    from numba import _dynfunc
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler
+except ImportError:
+    Compiler = None
 
 #: True if kernels are compiled by numba; `DOLFINX_MBD_NUMBA=0` disables the compilation.
 COMPILED: bool = numba is not None
@@ -36,11 +41,9 @@ def kernel(function: Function) -> Function:
     if numba is None:
         return function
     try:
-        compiled = numba.njit(
-            function, cache=True, no_cfunc_wrapper=True, pipeline_class=_KernelCompiler
-        )
+        compiled = numba.njit(function, cache=True, no_cfunc_wrapper=True, **_KERNELS)
     except RuntimeError:  # neither the source folder nor the user's cache is writable
-        return numba.njit(function, no_cfunc_wrapper=True, pipeline_class=_KernelCompiler)
+        return numba.njit(function, no_cfunc_wrapper=True, **_KERNELS)
     _store_digest(compiled)
     return compiled
 
@@ -55,7 +58,7 @@ def inner_kernel(function: Function, **options: Any) -> Function:
     if numba is None:
         return function
     options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    compiled = numba.njit(function, pipeline_class=_InnerCompiler, **options)
+    compiled = numba.njit(function, **_INNER_KERNELS, **options)
     template, unliteral = compiled.get_call_template, numba.types.unliteral
     # compile one version for all integers, not one for each constant argument
     compiled.get_call_template = lambda args, kws: template(tuple(map(unliteral, args)), kws)
@@ -72,7 +75,10 @@ def without_numba(arrays: Function) -> Callable[[Function], Function]:
     return lambda compiled: arrays if numba is None else compiled
 
 
-if COMPILED:
+_KERNELS: dict[str, Any] = {}  # options of numba
+_INNER_KERNELS: dict[str, Any] = {}
+
+if COMPILED and Compiler is not None:
 
     class _KernelLibrary(JITCodeLibrary):
         """LLVM code that is optimized only after it is linked with that of inner functions."""
@@ -106,6 +112,8 @@ if COMPILED:
             self.state.library = _InnerLibrary(target.codegen(), "inner functions")
             self.state.targetctx.get_executable = _not_executable
 
+    _KERNELS["pipeline_class"], _INNER_KERNELS["pipeline_class"] = _KernelCompiler, _InnerCompiler
+
 
 def _not_executable(library: Any, description: Any, environment: Any) -> Any:
     """Return a function that stands for compiled code without an address."""
@@ -131,22 +139,28 @@ if COMPILED:
         """Starts helpers when numba compiles a kernel that is not on disk; stops the collector.
 
         The collector of cyclic garbage would take a tenth of the time of a compilation. The next
-        collection of all objects frees the garbage.
+        collection of all objects frees the garbage. The depth is the number of functions that are
+        being compiled for a kernel.
         """
 
         def __init__(self) -> None:
             self._depth, self._collecting = 0, False
 
         def on_start(self, event: Event) -> None:
+            function = event.data["dispatcher"].py_func
+            name = f"{function.__module__}.{function.__name__}"
             if not self._depth:
+                if not name.startswith(f"{__package__}."):
+                    return  # a function of the user
                 self._collecting = gc.isenabled()
                 gc.disable()
             self._depth += 1
-            function = event.data["dispatcher"].py_func
-            if f"{function.__module__}.{function.__name__}" in _NAMES:
+            if name in _NAMES:
                 start_helpers()
 
         def on_end(self, event: Event) -> None:
+            if not self._depth:
+                return
             self._depth -= 1
             if self._collecting and not self._depth:
                 if not gc.get_freeze_count():  # all objects to the oldest generation
