@@ -234,15 +234,13 @@ class Simulator(Run):
 
     def _step(self, values: tuple[float, ...]) -> State:
         """Take a step with values of the inputs, which may jump at its beginning."""
-        before = self._inputs.values
-        if values == before:
+        if values == self._inputs.values:
             return self.advance()
         with self.undone_on_error():
             dt = self.steps.dt
             self.state = self.stepper.begin(self.state, dt)
             self._inputs.put(values)
-            jump = [new - old for new, old in zip(values, before, strict=True)]
-            self.state = self.stepper.after_jump(self.state, dt, jump)
+            self.state = self.stepper.after_jump(self.state, dt)
             return self._advance()
 
     @one_blas_thread()

@@ -223,19 +223,14 @@ class Corrector:
                     values[:] = old
         return small
 
-    def acceleration_change(self) -> Array:
-        """Return the change of accelerations and multipliers (nv + nc,) by the residual.
-
-        The values of the constraints are not corrected.
-        """
+    def apply_to_accelerations(self, rows: Array) -> None:
+        """Correct only accelerations and multipliers for a residual (nv,)."""
         assert self.factor is not None
-        rows, rhs = self.eqs.rows, self._rhs
-        n = len(rows)
+        n, rhs = len(rows), np.zeros(len(self._rhs))
         np.negative(rows, out=rhs[:n])
-        rhs[n:] = 0.0
-        change = self.factor.solve(rhs)
-        change[n:] *= self.mass
-        return change
+        solution = self.factor.solve(rhs)
+        self.eqs.a += solution[:n]
+        self.eqs.lam += self.mass * solution[n:]
 
     def local_error(
         self, state: State, dt: float, derivatives: Derivatives, change: Array

@@ -23,7 +23,6 @@ from dolfinx_mbd.dynamics.stepping.convergence import Monitor
 from dolfinx_mbd.dynamics.stepping.corrections import Corrector, Step
 from dolfinx_mbd.dynamics.stepping.formulas import AlphaFormulas
 from dolfinx_mbd.dynamics.stepping.internal_unknowns import InternalUnknowns
-from dolfinx_mbd.dynamics.stepping.jumps import Jumps
 from dolfinx_mbd.dynamics.stepping.step_errors import (
     StepError,
     check_conserving,
@@ -105,7 +104,6 @@ class Stepper:
         )
         self._condenses = bool(self._internal)  # whether bodies condense unknowns
         self.corrector = Corrector(self.assembler, self.tolerance, self.sparse, self._internal)
-        self._jumps = Jumps(self.corrector, self.formulas)
         self._films = self.corrector.films
         self._has_films = bool(self._films)
         # displacements per unit of the coordinates, by which films limit extrapolations
@@ -326,7 +324,6 @@ class Stepper:
             "factorizations": self.factorizations,
             "renewals": self.corrector.renewals,
             "halvings": self.halvings,
-            **self._jumps.memory(),
         }
         if self._condenses:
             counts |= self._internal.factor_memory()
@@ -341,7 +338,6 @@ class Stepper:
         self.halvings = int(memory.get("halvings", 0))
         self.corrector.factor = self.corrector.restored_factor(memory)
         self._internal.restore(memory)
-        self._jumps.restore(memory)
 
     # ---- changes between steps ------------------------------------------------------------------
     def rescaled(self, state: State, dt: float, new: float) -> State:
@@ -372,8 +368,8 @@ class Stepper:
         self.assembler.put(state)
         self._films.reset()
 
-    def after_jump(self, state: State, dt: float, jump: list[float]) -> State:
-        """Return a state prepared for the next step after a jump of inputs at its time.
+    def after_jump(self, state: State, dt: float) -> State:
+        """Return a state prepared for the next step after a jump of the loads at its time.
 
         Accelerations and multipliers change, so that the loads of the next step act from its
         beginning. Motions that are too stiff for the step do not react to the jump here; they
@@ -382,12 +378,10 @@ class Stepper:
         Args:
             state: A state returned by `begin` or `step` before the loads changed.
             dt: Next time step, s.
-            jump: Changes of all inputs.
         """
-        self.put(state)
         if self._condenses:  # the nodes of mesh bodies follow the loads in the next step
             return state
-        return self._jumps.apply(state, dt, jump)
+        return restarts.after_jump(self.corrector, self.formulas, state, dt)
 
     # ---- errors of a step -----------------------------------------------------------------------
     def local_error(self, before: State, after: State, dt: float) -> tuple[Array, Array]:

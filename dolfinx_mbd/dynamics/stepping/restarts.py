@@ -1,17 +1,22 @@
-"""Changes of a state between two steps of different lengths."""
+"""Changes of a state between two steps: another length of the step, or a jump of the loads."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from dolfinx_mbd.dynamics.assembly.loads import CONTENT_MEMORY
 from dolfinx_mbd.dynamics.assembly.rates import restart
+from dolfinx_mbd.dynamics.stepping.corrections import Corrector
 from dolfinx_mbd.dynamics.stepping.formulas import AlphaFormulas, resample
 from dolfinx_mbd.dynamics.stepping.internal_unknowns import InternalUnknowns
 from dolfinx_mbd.mechanism.system import State, System
 
-__all__ = ["content_memory", "rescaled", "rescaled_with_nodes"]
+__all__ = ["after_jump", "content_memory", "rescaled", "rescaled_with_nodes"]
+
+_JUMP_ITERATIONS = 2  # number of corrections after a jump; the second is for outdated matrices
 
 
 def rescaled(system: System, formulas: AlphaFormulas, state: State, dt: float, new: float) -> State:
@@ -42,6 +47,23 @@ def rescaled_with_nodes(internal: InternalUnknowns, state: State, ratio: float) 
     if "earlier" in state.memory:
         memory["earlier"] = resample(state, ratio)
     return replace(state, memory=memory)
+
+
+def after_jump(corrector: Corrector, formulas: AlphaFormulas, state: State, dt: float) -> State:
+    """Return the state for the next step after a jump of the loads; see `Stepper.after_jump`."""
+    eqs = corrector.eqs
+    eqs.put(state)
+    for _ in range(_JUMP_ITERATIONS):
+        eqs.residual(state.time)
+        if not corrector.has_factor_for(dt):
+            corrector.refactor(state.time, dt, np.zeros(len(state.v)), formulas.derivatives(dt))
+        corrector.apply_to_accelerations(eqs.rows)
+    a, lam = eqs.a - state.a, eqs.lam - state.lam
+    memory = state.memory | {
+        "algorithmic": state.memory["algorithmic"] + a,
+        "earlier": tuple((x + a, y + lam) for x, y in state.memory.get("earlier", ())),
+    }
+    return replace(state, a=state.a + a, lam=state.lam + lam, memory=memory)
 
 
 def content_memory(state: State) -> dict[str, Any]:

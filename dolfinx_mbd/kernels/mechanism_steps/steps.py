@@ -279,7 +279,7 @@ def put(m: Model) -> None:
 
 @inner_kernel
 def jump(m: Model) -> int:
-    """Adapt accelerations and multipliers to changed loads: `Stepper.after_jump` in plain form."""
+    """Adapt accelerations and multipliers to changed loads, as `Stepper.after_jump`."""
     a_by_move, v_by_move, _ = _step_derivatives(m)
     n, t = m.v.shape[0], m.now[0]
     put(m)

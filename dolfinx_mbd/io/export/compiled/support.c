@@ -46,6 +46,7 @@ static inline uint64_t umax(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static inline uint64_t umin(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static inline uint8_t umul_overflows(uint64_t a, uint64_t b) { return b && a > UINT64_MAX / b; }
 static inline uint8_t uadd_overflows(uint64_t a, uint64_t b) { return a + b < a; }
+static inline uint8_t usub_overflows(uint64_t a, uint64_t b) { return a < b; }
 /* Sizes of arrays are not negative. */
 static inline uint8_t smul_overflows(uint64_t a, uint64_t b) { return b && a > INT64_MAX / b; }
 static inline uint8_t sadd_overflows(uint64_t a, uint64_t b) { return a + b > INT64_MAX; }

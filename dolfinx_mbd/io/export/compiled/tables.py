@@ -170,9 +170,11 @@ def _load_arrays(simulator: Simulator) -> dict[str, Any]:
         else:
             springs.append((index(load.first), index(load.second)))
         first = len(numbers[group]) + int(spring)
-        for name, field, component, _ in load.inputs():
-            place = component if component is not None else _FIELDS[type(load)].index(field)
-            places[name] = group, first + place
+        for entry in load.inputs():
+            place = entry.component
+            if place is None:
+                place = _FIELDS[type(load)].index(entry.field)
+            places[entry.name] = group, first + place
         numbers[group] += _load_numbers(load)
     sizes = [len(numbers[group]) for group in _GROUPS]
     starts = dict(zip(_GROUPS, np.cumsum([0, *sizes]), strict=False))
