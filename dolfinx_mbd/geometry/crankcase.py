@@ -186,7 +186,7 @@ class Crankcase:
             groups[f"main_{k + 1}"] = [
                 s
                 for s in surfaces
-                if is_bore(model, s, 0.0, main / 2)
+                if is_bore(model, s, x=0.0, radius=main / 2)
                 and abs(centres[s][2] - z) < 0.5 * float(self.spacing)
             ]
         for k, z in enumerate(self.cylinder_positions):
@@ -195,7 +195,7 @@ class Crankcase:
             groups[f"cylinder_{k + 1}"] = [
                 s
                 for s in surfaces
-                if is_bore(model, s, 0.0, bore / 2, axis=axis, z=float(z))
+                if is_bore(model, s, x=0.0, radius=bore / 2, axis=axis, z=float(z))
                 and centres[s][0] * axis[0] + centres[s][1] * axis[1] > 0
             ]
         half = 0.5 * (self.bays * float(self.spacing) + float(self.bulkhead))

@@ -185,11 +185,11 @@ class TabulatedBearing(LawElement):
         first: Frame of the housing; its z axis is the axis of the bearing, and the coefficients
             refer to its axes.
         second: Frame of the shaft.
-        table: Stiffness and damping over the speed. The speed is positive if the shaft rotates from
-            x to y relative to the housing.
-        outside: At speeds above the table or in the other direction, ``error`` stops the
-            simulation, and ``nearest`` uses the coefficients of the nearest speed. Between
-            standstill and the table, the coefficients of the nearest speed always act.
+        table: Stiffness and damping over the speed, rad/s. The speed is positive if the shaft
+            rotates from x to y relative to the housing.
+        outside: At speeds that are neither in the table nor between standstill and the table,
+            ``error`` stops the simulation, and ``nearest`` uses the coefficients of the nearest
+            speed. Between standstill and the table, these always act.
         neutral: Displacement at which the springs exert no load, shape (3,), m, in the axes of
             `first`; by default measured at the initial positions.
 
@@ -229,7 +229,10 @@ class TabulatedBearing(LawElement):
         return replace(self, neutral=pair.Q1.T @ (pair.p2 - pair.p1))
 
     def _displacement(self, motion: PairMotion) -> Array:
-        """Return the displacement from the neutral position, shape (3,), m."""
+        """Return the displacement from the neutral position, shape (3,), m.
+
+        Before `placed`, the neutral position is that of coinciding frames.
+        """
         neutral = np.zeros(3) if self.neutral is None else np.asarray(self.neutral)
         return np.asarray(motion.displacement - neutral)
 

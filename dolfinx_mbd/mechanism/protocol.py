@@ -27,7 +27,8 @@ class Frame(NamedTuple("_Frame", [("point", ArrayLike), ("axes", ArrayLike)])):
         point: Point of the frame in the body frame, shape (3,), m, or with units such as
             ``("5mm", 0, 0)``; by default the origin.
         axes: Axes as columns in body components, shape (3, 3), or only the direction of z,
-            shape (3,); by default the body axes.
+            shape (3,); x is then the projection of the body's x axis (y axis if z is close to x).
+            By default the body axes.
 
     Raises:
         InputError: The point is not three finite numbers, or the axes are not a right-handed

@@ -130,30 +130,33 @@ def test_prestress_does_not_resist_rotation(comm: MPI.Intracomm, case: str) -> N
     problem, K_sigma = under(mesh, material, prestress(mesh), **options)
     u, v = ufl.TrialFunction(problem.space), ufl.TestFunction(problem.space)
     state, stress = problem.prestress, prestress(mesh)
-    raw = (
+    specified = (
         problem.materials.thermal_stress(stress.rise) if isinstance(stress, Temperature) else stress
     )  # type: ignore[union-attr]
-    form = fem.form(geometric_stiffness(u, v, raw, state.measure))
-    G = assemble_matrix(form)
-    G.assemble()
-    assert _resistance(problem, G) > 1e-3
+    form = fem.form(geometric_stiffness(u, v, specified, state.measure))
+    K_specified = assemble_matrix(form)
+    K_specified.assemble()
+    assert _resistance(problem, K_specified) > 1e-3
     assert _resistance(problem, K_sigma) < 1e-9
     assert state.residual < 1e-10
-    # ∫σ₀ = 0, which is the same of all rotations at once
+    # equilibrium without loads, tested with linear displacements: ∫σ₀ dV = 0
     dim = problem.dim
     unit = fem.Constant(mesh.mesh, np.zeros((dim, dim)))
-    mean, size = (fem.form(ufl.inner(f, g) * state.measure) for f, g in
+    mean, square = (fem.form(ufl.inner(f, g) * state.measure) for f, g in
                   ((state.stress, unit), (state.stress, state.stress)))  # fmt: skip
     volume = comm.allreduce(fem.assemble_scalar(fem.form(1.0 * state.measure)))
-    norm = np.sqrt(comm.allreduce(fem.assemble_scalar(size)) * volume)
+    norm = np.sqrt(comm.allreduce(fem.assemble_scalar(square)) * volume)
     for i, j in np.ndindex(dim, dim):
         unit.value[:] = 0.0
         unit.value[i, j] = 1.0
         assert abs(comm.allreduce(fem.assemble_scalar(mean))) < 1e-9 * norm
 
 
-def _clamped_squares(load: float, stiffness: float, mass: float, length: float) -> float:
-    """Return the first ω² of a clamped beam under compression: EI w'''' + P w'' = ω² ρA w."""
+def _first_clamped_square(load: float, stiffness: float, mass: float, length: float) -> float:
+    """Return the first ω² of a clamped beam under compression: EI w'''' + P w'' = ω² ρA w.
+
+    The arguments are P, EI, the mass ρA per length, and the length.
+    """
     k = load / (2 * stiffness)
 
     def determinant(square: float) -> float:
@@ -168,7 +171,7 @@ def _clamped_squares(load: float, stiffness: float, mass: float, length: float) 
         return float(np.linalg.det(np.array(rows)))
 
     unit = stiffness / (mass * length**4)
-    steps = np.linspace(1.0, 2500.0, 2500) * unit
+    steps = np.linspace(1.0, 2500.0, 2500) * unit  # the first is 500.6 without load
     values = [determinant(s) for s in steps]
     first = next(i for i in range(len(steps) - 1) if values[i] * values[i + 1] < 0)
     return float(brentq(determinant, steps[first], steps[first + 1], xtol=1e-10 * unit))
@@ -197,9 +200,11 @@ def first_square(comm: MPI.Intracomm, prestress: Any) -> float:
 @pytest.mark.parametrize("fraction", [0.7, -1.5])
 def test_clamped_strip_that_is_heated_or_cooled(comm: MPI.Intracomm, fraction: float) -> None:
     """With σ = −EαΔT, the ratio of ω² to its value without stress is that of a beam."""
-    unit, mass = PLAIN.young * THIN**3 / 12, PLAIN.density * THIN
+    # EI and ρA per width
+    stiffness, mass = PLAIN.young * THIN**3 / 12, PLAIN.density * THIN
     load = fraction * CRITICAL * PLAIN.young * THIN
-    exact = _clamped_squares(load, unit, mass, LONG) / _clamped_squares(0.0, unit, mass, LONG)
+    loaded, free = (_first_clamped_square(P, stiffness, mass, LONG) for P in (load, 0.0))
+    exact = loaded / free
     at_rest = first_square(comm, None)
     rise = fraction * CRITICAL / PLAIN.thermal_expansion  # type: ignore[operator]
     within = 2 * SHEAR  # of the strip, not of the beam

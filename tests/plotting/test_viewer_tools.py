@@ -238,6 +238,7 @@ def test_scale_bar(tab: Tab) -> None:
     """The bar has a round length, and this length at the centre of the scene on the screen."""
     data = tab.do("({...document.getElementById('triad').dataset})")
     length, width = float(data["length"]), float(data["width"])
+    # length 1, 2 or 5 times a power of ten, m; width at most 130 pixels
     digit = length / 10 ** np.floor(np.log10(length) + 1e-9)
     assert round(digit, 6) in (1, 2, 5) and 40 < width <= 131
     tab.page.keyboard.press("z")
@@ -248,9 +249,9 @@ def test_scale_bar(tab: Tab) -> None:
     hits = tab.do(f"{[list(p) for p in pixels]}.map(([x, y]) => player.probe(x, y))")
     on_rod = [(p, h) for (p, _), h in zip(pixels, hits, strict=True) if h and h["body"] == "rod"]
     (first, one), (last, two) = on_rod[0], on_rod[-1]
-    way = abs(two["position"][0] - one["position"][0])  # from one end of the rod to the other
+    distance = abs(two["position"][0] - one["position"][0])  # between the ends of the rod, m
     assert last - first > 100 and tab.messages == []
-    assert way == pytest.approx((last - first) * length / width, rel=0.1)  # in perspective
+    assert distance == pytest.approx((last - first) * length / width, rel=0.1)  # in perspective
 
 
 def centre_of(run: Solution, body: str, time: float) -> np.ndarray:
@@ -266,21 +267,22 @@ def centre_of(run: Solution, body: str, time: float) -> np.ndarray:
 
 def test_camera_follows_a_body(tab: Tab, run: Solution) -> None:
     """The centre of the view is that of the body at all times; the direction does not change."""
-    way = np.subtract(tab.do("player.eye"), tab.do("player.target"))
+    direction = np.subtract(tab.do("player.eye"), tab.do("player.target"))
     for body in ("piston", "crank", "rod"):
         tab.do(f"player.set('follow', '{body}')")
         for time in (0.01, 0.0, 0.027):
             tab.do(f"player.seek({time})")
             exact = centre_of(run, body, time)
+            # the page omits instants within an error of half a pixel, see PIXEL of `page_scene`
             np.testing.assert_allclose(tab.do("player.target"), exact, rtol=0, atol=3e-4)
             now = np.subtract(tab.do("player.eye"), tab.do("player.target"))
-            np.testing.assert_allclose(now, way, rtol=0, atol=1e-9)
+            np.testing.assert_allclose(now, direction, rtol=0, atol=1e-9)
     tab.do("player.set('follow', '')")
     fixed = tab.do("player.target")
     tab.do("player.seek(0.01)")
     assert tab.do("player.target") == fixed
-    tab.page.keyboard.press("f")  # the first body
-    tab.do("player.probe(0, 0)")  # draws
+    tab.page.keyboard.press("f")  # the first body after the ground
+    tab.do("player.probe(0, 0)")  # draws, which moves the target
     name = tab.do("player.settings.follow")
     assert name == run.system.bodies[1].name and tab.messages == []
     exact = centre_of(run, name, 0.01)
@@ -293,7 +295,7 @@ def test_camera_follows_a_body(tab: Tab, run: Solution) -> None:
 def test_opacity(tab: Tab) -> None:
     """A transparent rod shows the background through it; an opaque crank hides its pins."""
     x, y = pixel_of(tab, "rod")
-    background = tab.image()[3, -30]
+    background = tab.image()[3, -30]  # at the top right, where no body is
     before = tab.image()
     tab.do("player.set('opacity', 0.1)")
     clear = np.abs(tab.image()[y, x] - background).sum()

@@ -58,6 +58,7 @@ def checkpoint(path: Path) -> Load:
                 solution = record.solution()
         except RunFileError as error:
             assert error.path == str(folder / "checkpoint.npz")
+            # the tests expect an error that names `path`
             raise RunFileError(f"{path}: {error}", path=path) from error
         memory = {key: np.asarray(value).tobytes() for key, value in stepper.items()}
         run = record.run
@@ -67,7 +68,7 @@ def checkpoint(path: Path) -> Load:
 
 
 def rows(path: Path) -> Load:
-    """Likewise with the file of the rows."""
+    """Do the same with `rows.npy`, the saved steps of a run."""
     folder = path.with_suffix("")
     simulate(SYSTEM, t_end=1e-3, dt=1e-4, path=folder)
     shutil.copy(folder / "rows.npy", path)
@@ -97,6 +98,7 @@ def test_flipped_bits_and_cut_files(path: Path, write: Callable[[Path], Load]) -
     data, before = path.read_bytes(), load()
     rng = np.random.default_rng(2)
     bits = rng.choice(8 * len(data), 150, replace=False)
+    # bits from the last entry of the directory at the end of the ZIP file
     tail = rng.choice(np.arange(8 * data.rindex(b"PK\x01\x02"), 8 * len(data)), 150, replace=False)
     count = 0
     for bit in [*bits.tolist(), *tail.tolist()]:
@@ -108,7 +110,7 @@ def test_flipped_bits_and_cut_files(path: Path, write: Callable[[Path], Load]) -
         except RunFileError as error:
             assert error.path == str(path) and path.name in str(error)
             count += 1
-    assert count > 150
+    assert count > 150  # the other bits have no effect on the contents
     for size in (0, 1, 100, len(data) // 2, len(data) - 1):
         path.write_bytes(data[:size])
         with pytest.raises(RunFileError) as exc_info:

@@ -78,13 +78,14 @@ class Asperities:
         number("sliding_speed", self.sliding_speed, positive=True, unit="m/s")
         number("journal_share", self.journal_share, low=0.0, high=1.0)
         if self.pattern is not None:
+            # an error for patterns without published factors
             _constants_of_pattern(number("pattern", self.pattern, positive=True))
 
     @classmethod
     def from_summits(
         cls, roughness: float, density: float, radius: float, elasticity: float, **options: float
     ) -> Asperities:
-        """Return surfaces whose factor K follows from their summits (Greenwood and Tripp).
+        """Return surfaces whose `modulus` K follows from their summits (Greenwood and Tripp).
 
         K = 16 √2 π/15 (η β s)² √(s/β) E′
 
@@ -92,7 +93,7 @@ class Asperities:
             roughness: Combined standard deviation s of the heights of both surfaces, m.
             density: Number η of summits per area, 1/m².
             radius: Radius β of the summits, m.
-            elasticity: Combined modulus 1/E′ = (1 − ν₁²)/E₁ + (1 − ν₂²)/E₂, Pa.
+            elasticity: Combined modulus E′, Pa, with 1/E′ = (1 − ν₁²)/E₁ + (1 − ν₂²)/E₂.
             **options: Other attributes.
 
         Raises:
@@ -105,13 +106,13 @@ class Asperities:
         """
         s = number("roughness", roughness, positive=True, unit="m")
         beta = number("radius", radius, positive=True, unit="m")
-        summits = number("density", density, positive=True, unit="1/m²") * beta * s
+        eta_beta_s = number("density", density, positive=True, unit="1/m²") * beta * s
         modulus = number("elasticity", elasticity, positive=True, unit="Pa")
-        factor = 16.0 * math.sqrt(2.0) * math.pi / 15.0 * summits**2 * math.sqrt(s / beta)
+        factor = 16.0 * math.sqrt(2.0) * math.pi / 15.0 * eta_beta_s**2 * math.sqrt(s / beta)
         return cls(roughness=s, modulus=factor * modulus, **options)
 
     def flow_constants(self) -> Array:
-        """Return the constants of the flow factors, (11,), see `kernels.films.rough_surfaces`."""
+        """Return the constants FACTORS to SHEAR_WEIGHT of `kernels.films.fields`, (11,)."""
         if self.pattern is None:
             return np.zeros(11)
         around, along = (
@@ -128,8 +129,8 @@ class Asperities:
     def energy(self, gap: ArrayLike) -> Array:
         """Return the elastic energy per area at a gap (m) of any shape, J/m²."""
         overlap = self._overlap(gap)
-        density = self._pressure(overlap) * overlap * self.roughness / (ASPERITY_POWER + 1.0)
-        return np.asarray(density, dtype=float)
+        per_area = self._pressure(overlap) * overlap * self.roughness / (ASPERITY_POWER + 1.0)
+        return np.asarray(per_area, dtype=float)
 
     def _overlap(self, gap: ArrayLike) -> Array:
         """Return the overlap of the asperities relative to the roughness."""

@@ -161,7 +161,7 @@ class FilmBearing(FilmElement):
         return self
 
     def pair_motion(self, pair: FramePair) -> Array:
-        """Return the motion (10,) of the journal, with the speed of its surface."""
+        """Return the motion (10,) of the journal; its spin includes `journal_speed`."""
         y: Array = film_motion(*pair)
         opposite = pair.Q1[:, 2] @ pair.Q2[:, 2] < 0.0
         y[SPIN] += -self.journal_speed if opposite else self.journal_speed
@@ -183,9 +183,10 @@ class FilmBearing(FilmElement):
         return D, E
 
     def surface_power(self, wrenches: Array, *arguments: Any) -> float:
-        """Return the power on the surface of the journal, which rotates by `journal_speed`, W."""
-        axis = arguments[0].Q2[:, 2]
-        return self.journal_speed * float(wrenches[9:12] @ axis)
+        """Return the power on the surface of the journal, which rotates at `journal_speed`, W."""
+        pair: FramePair = arguments[0]
+        moment = wrenches[9:12]  # on the journal
+        return self.journal_speed * float(moment @ pair.Q2[:, 2])
 
     @property
     def least_thickness(self) -> float:
@@ -195,7 +196,7 @@ class FilmBearing(FilmElement):
     def energy(self, pair: FramePair) -> float:
         """Return the elastic energy of touching asperities, J; the film stores none."""
         loads, slopes = np.zeros(5), np.zeros((5, 9))
-        y, values = film_motion(*pair), self._constants(0.0)
+        y, values = film_motion(*pair), self._constants(viscosity=0.0)
         derivatives = False
         return float(asperity_loads(y, values, *CONTACT_RULES, derivatives, loads, slopes))
 
@@ -220,6 +221,7 @@ class FilmBearing(FilmElement):
         """Return the quantities of `motion` for the state (4,) of the film."""
         y = self.pair_motion(pair)
         gap, pressure, flow, friction = state
+        # from the point where the journal's axis pierces the plane z = 0 to its frame
         d = y[[E_X, E_Y]] + y[AXIAL] * y[[T_X, T_Y]]
         relative_velocity = pair.u2[:3] - pair.u1[:3] - np.cross(pair.u1[3:], pair.p2 - pair.p1)
         return {

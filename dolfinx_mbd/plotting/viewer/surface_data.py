@@ -65,49 +65,54 @@ class SurfaceData:
 
     @cached_property
     def _sides(self) -> tuple[Integers, Integers, Integers]:
-        """Lower and upper nodes of the sides of all triangles and the opposite nodes, (3 nt,)."""
+        """Lower and higher node numbers of the sides of each triangle, opposite nodes, (3 nt,)."""
         T = self._triangles
         ends = np.stack([T[:, [0, 1]], T[:, [1, 2]], T[:, [2, 0]]], axis=1).reshape(-1, 2)
         return ends.min(axis=1), ends.max(axis=1), T[:, [2, 0, 1]].ravel()
 
     @cached_property
     def _edges(self) -> Integers:
-        """Lower and upper nodes of all edges, shape (2, ne)."""
+        """Lower and higher node numbers of the edges, each edge once, shape (2, ne)."""
         lower, upper, _ = self._sides
         keys = np.unique((lower * self._count + upper)[lower < upper])
         return np.stack([keys // max(self._count, 1), keys % max(self._count, 1)])
 
     @cached_property
     def _parallelograms(self) -> Integers:
-        """Predicted nodes, both ends of an edge and the opposite node, shape (4, n)."""
+        """Predicted nodes, and the nodes a, b, c of their predictions a + b − c, shape (4, n)."""
         lower, upper, opposite = self._sides
         keys = lower * self._count + upper
         order = np.argsort(keys, kind="stable")
         first = np.ones(len(keys), dtype=bool)
         first[1:] = np.diff(keys[order]) != 0
         index = np.arange(len(keys))
+        # Number of each side among those of its edge
         rank = index - np.maximum.accumulate(np.where(first, index, 0))
         # Pairs of sides on one edge; more than two triangles may have one edge
         second = np.flatnonzero(rank % 2 == 1)
         i, j = order[second - 1], order[second]
         predicted = np.maximum(opposite[i], opposite[j])
         other = np.minimum(opposite[i], opposite[j])
+        # The page predicts a node from nodes with lower numbers
         usable = (predicted > upper[i]) & (predicted > other)
         return np.stack([predicted, lower[i], upper[i], other])[:, usable]
 
     def _differences(self, values: Integers) -> dict[str, str]:
-        """Return the differences of values (n, c) from their predictions, shape (c, n)."""
+        """Return the differences of values (n, c) from their predictions, stored as (c, n)."""
         node, a, b, c = self._parallelograms
         lower, upper = self._edges
-        pairs, neighbours = (np.bincount(index, minlength=self._count) for index in (node, upper))
+        # Numbers of predictions of each node
+        parallelograms, neighbours = (
+            np.bincount(index, minlength=self._count) for index in (node, upper)
+        )
         out = np.empty(values.shape[::-1], dtype=np.int64)
         for k, v in enumerate(values.T):
-            # The best prediction is the last: the node before, mean neighbours, parallelograms
+            # The node before; where they exist, mean of neighbours, then mean of parallelograms
             guess = np.zeros(self._count)
             guess[1:] = v[:-1]
             for index, terms, count in (
                 (upper, v[lower], neighbours),
-                (node, v[a] + v[b] - v[c], pairs),
+                (node, v[a] + v[b] - v[c], parallelograms),
             ):
                 total = np.bincount(index, terms, self._count)
                 np.divide(total, count, out=guess, where=count > 0)

@@ -73,7 +73,7 @@ class MeshSolver:
 
     Attributes:
         factorizations: Number of factorizations.
-        coefficients: The coefficients b, c and the factor of K in A; None without a factor.
+        coefficients: The coefficients b, c and the factor of c D + K in A; None without a factor.
         state: State of the body at the factorization.
     """
 
@@ -101,7 +101,7 @@ class MeshSolver:
         """Factorize A at a state and compute Y and S − CᵀY (collective).
 
         Args:
-            coefficients: b, c and the factor of K.
+            coefficients: b, c and the factor of c D + K.
             state: State of the body.
             spin: Angular velocity of a steady rotation, shape (3,), rad/s; by default none.
 

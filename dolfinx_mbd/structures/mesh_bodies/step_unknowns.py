@@ -60,10 +60,11 @@ class StepUnknowns:
         object.__setattr__(self._body, "_solver", None)
 
     def initial_memory(self, q: Array) -> Array:
-        """Return the memory at the start, shape (3, 3 N + m).
+        """Return the memory at the start, shape (3, 3 N + m), for N nodes and m multipliers.
 
-        It contains algorithmic and two earlier accelerations, then the multipliers of the averaged
-        interfaces of the last three steps.
+        The first 3 N columns contain the algorithmic accelerations and those of the two steps
+        before the last one; the others contain the multipliers of the averaged interfaces of the
+        last three steps. Values of absent steps are NaN.
         """
         _, _, accelerations = self._body.nodal_of(q)
         a = accelerations.ravel()
@@ -91,37 +92,39 @@ class StepUnknowns:
         """
         body = self._body
         self.start, self.dt, self._derivatives = q, dt, derivatives
-        u, w, a = body.nodal_of(q)
-        (algorithmic, last, second_last), multipliers = self._split(memory)
-        guess = _extrapolated(a, last, second_last)
+        u, w, a = body.nodal_of(q)  # w: velocities of the nodes
+        (algorithmic, *earlier), multipliers = self._split(memory)
+        guess = _extrapolated(a, *earlier)
         self.multipliers = _extrapolated(*multipliers).copy()
-        self._accelerations, self._last = guess.copy(), (a, last)
+        self._accelerations, self._last = guess.copy(), (a, earlier[0])
         self._last_multipliers = multipliers[:2]
         self._algorithmic, self._move, self._velocities = (np.empty_like(u) for _ in range(3))
-        predict(
+        predict(  # writes into the last three arrays
             guess.ravel(), a.ravel(), algorithmic.ravel(), w.ravel(), parameters, dt,
             self._algorithmic.ravel(), self._move.ravel(), self._velocities.ravel(),
         )  # fmt: skip
         self._errors = []
         a_by_move, v_by_move, _ = derivatives
+        # A conserving step has the forces of its middle, which moves half as far as its end
         coefficients = a_by_move, v_by_move, 0.5 if self.conserves else 1.0
         if self.solver.coefficients != coefficients:
             self.factorize_at(q, coefficients)
-        self._is_turned = False
+        self._factor_is_rotated = False
 
     def put(self, q: Array, v: Array, a: Array) -> None:
         """Write the motion of the nodes into the coordinates q of the body."""
         u, w, accelerations = nodal = self._body.nodal_of(q)  # views of q
         start, _, _ = self._body.nodal_of(self.start)
         u[:], w[:], accelerations[:] = start + self._move, self._velocities, self._accelerations
-        if self.spin.any():
+        if self.spin.any():  # statics of a steady rotation
             w[:] = np.cross(self.spin, self._body.nodes + u)
             accelerations[:] = np.cross(self.spin, w)
         frames = self._body.frames_of(q)
         self._body.hold(nodal, frames, v, a)
-        if not self._is_turned:  # with the predicted rotation, which is almost that of the step
+        if not self._factor_is_rotated:
+            # with the predicted rotation, which is almost that of the step
             self._rotate_factor(u, frames)
-            self._is_turned = True
+            self._factor_is_rotated = True
 
     def _rotate_factor(self, u: Array, frames: Array) -> None:
         """Rotate the factor with the body, at displacements u (nodes, 3) and frames (frames, 7).
@@ -176,7 +179,7 @@ class StepUnknowns:
     ) -> None:
         """Factorize at the coordinates q of the body, by default with the present coefficients.
 
-        The coefficients are the factors of M, of C and of K in the matrix; those of statics are
+        With the coefficients b, c and k, the matrix is b M + k (c D + K); those of statics are
         0, 0 and 1.
         """
         u, w, _ = self._body.nodal_of(q)
@@ -235,7 +238,7 @@ class StepUnknowns:
         zeros = (np.zeros_like(self._body.nodes) for _ in range(4))
         self._move, self._velocities, self._accelerations, self._algorithmic = zeros
         self.multipliers = np.zeros_like(self.multipliers)
-        self._is_turned = True  # statics factorizes at every state
+        self._factor_is_rotated = True  # statics factorizes at every state
 
     @property
     def static_unknowns(self) -> tuple[Array, Array]:

@@ -226,7 +226,7 @@ def rotating_structure(
     n, p = checked_axis(axis, point, problem.dim)
     if stress is None and problem.materials is not None:
         stress = problem.materials.stress
-    spin = n if problem.dim == 3 else float(n[2])
+    unit_spin = n if problem.dim == 3 else float(n[2])  # 1 rad/s about the axis
     arms = problem.positions - p[: problem.dim]
 
     def geometric(u0: Array) -> PETSc.Mat | None:
@@ -241,9 +241,9 @@ def rotating_structure(
         (n, p),
         springs=springs,
         dampings=damping_tuple(damping),
-        gyroscopic=inertia_matrix(problem, coriolis(spin)),
-        softening=inertia_matrix(problem, centrifugal(spin)),
-        load=-apply_inertia(problem, centrifugal(spin), arms.ravel()),
+        gyroscopic=inertia_matrix(problem, coriolis(unit_spin)),
+        softening=inertia_matrix(problem, centrifugal(unit_spin)),
+        load=-apply_inertia(problem, centrifugal(unit_spin), arms.ravel()),
         geometric=geometric,
         solver=solver,
     )

@@ -356,7 +356,7 @@ def test_sleeping_top() -> None:
 # ---- requests that are not differentiable, and invalid input ------------------------------------
 def hinged(p: Values) -> mbd.System:
     """A pendulum about its centre of mass, with a coil spring of stiffness k and a damper c."""
-    wheel = mbd.RigidBody("wheel", 1.0, [0.02] * 3, frames={"o": mbd.Frame()})
+    wheel = mbd.RigidBody("wheel", 1.0, [INERTIA] * 3, frames={"o": mbd.Frame()})
     pin = mbd.revolute("pin", GROUND.frame("o"), wheel.frame("o"))
     motor = mbd.JointLoad("motor", "pin", "rotation", 0.0)
     law = lambda t, s, rate: -p["k"] * s - p["c"] * rate  # noqa: E731
@@ -368,14 +368,14 @@ ANGLE = {"angle": lambda run: run.joint("pin").rotation}
 
 
 def test_poles_without_derivatives() -> None:
-    """Critical damping is a defective pole; a free wheel that gains a stiffness starts as √k."""
+    """Critical damping is a defective pole; that of a free wheel is ∝ √k, with no slope at 0."""
     k = 8.0
-    values = {"k": k, "c": 2 * np.sqrt(k * 0.02)}
+    values = {"k": k, "c": 2 * np.sqrt(k * INERTIA)}
     with pytest.warns(AccuracyWarning, match="zero or defective"):
         result = mbd.design.linear_sensitivities(hinged, values, inputs=["motor"], outputs=ANGLE)
     assert np.isnan(result.poles["k"]).all()
     s = 2j * np.pi * 3.0
-    exact = -1 / (0.02 * s**2 + values["c"] * s + k) ** 2
+    exact = -1 / (INERTIA * s**2 + values["c"] * s + k) ** 2
     assert result.response([3.0])["k"][0, 0, 0] == pytest.approx(exact, rel=1e-7)
     free, steps = {"k": 0.0, "c": 0.0}, {"k": 0.1, "c": 0.1}
     with pytest.warns(AccuracyWarning, match="zero or defective"):
@@ -389,7 +389,7 @@ def test_singular_requests() -> None:
     values = {"k": 8.0, "c": 0.0}
     build = {"inputs": ["motor"], "outputs": ANGLE, "steps": {"c": 1e-3}}
     result = mbd.design.linear_sensitivities(hinged, values, **build)  # type: ignore[arg-type]
-    assert result.poles["c"] == pytest.approx([-1 / 0.04], rel=1e-8)
+    assert result.poles["c"] == pytest.approx([-1 / (2 * INERTIA)], rel=1e-8)
     with pytest.raises(InputError, match="is infinite"):
         result.response(result.linearization.frequencies)
     with pytest.raises(InputError, match="needs inputs and outputs"):

@@ -165,7 +165,7 @@ def test_shape_of_a_damped_body(comm: MPI.Intracomm, name: str) -> None:
         model = mbd.ElasticModel(moved_box(comm, s), mbd.STEEL)
         return body_of(model, damping=DAMPINGS[name])
 
-    check_differences(make, shape, 1e-3)
+    check_differences(make, shape, step=1e-3)
 
 
 @pytest.mark.slow
@@ -186,9 +186,9 @@ def test_damping_by_a_form(comm: MPI.Intracomm) -> None:
     def coefficient(model: Any) -> mbd.Parameter:
         return mbd.Parameter("c", "coefficient", **COEFFICIENTS[id(model)])
 
-    derivative = check_differences(make, coefficient, 1e-3)
+    derivative = check_differences(make, coefficient, step=1e-3)
     assert derivative.damping.any() and not derivative.stiffness.any()
-    check_differences(lambda s: make(0.0, s), lambda model: shape(model, lambda x: x), 1e-3)
+    check_differences(lambda s: make(0.0, s), lambda model: shape(model, lambda x: x), step=1e-3)
 
 
 COEFFICIENTS: dict[int, Any] = {}
@@ -211,7 +211,7 @@ def test_constants(comm: MPI.Intracomm, quantity: str) -> None:
     value = getattr(mbd.STEEL, quantity)
     scaled = lambda s: make(s / value)  # noqa: E731
     parameter = lambda model: mbd.Parameter("p", quantity)  # noqa: E731
-    assert check_differences(scaled, parameter, 1e-3 * value).effective_masses is not None
+    assert check_differences(scaled, parameter, step=1e-3 * value).effective_masses is not None
 
 
 GAUGES = {"top": (0.43, 1.0, 0.55, "delta"), "front": (0.6, 0.52, 1.0, "rectangular")}
@@ -239,7 +239,7 @@ def test_gauges_on_a_moving_surface(comm: MPI.Intracomm, cell: CellType) -> None
     points = material_points(V.function_space, owned, places)
     velocities = {p.name: p.modes[0] for p in points}
 
-    derivative = check_differences(make, shape, 1e-3)
+    derivative = check_differences(make, shape, step=1e-3)
     assert all(gauge.position.any() and gauge.modes.any() for gauge in derivative.gauges)
     start = make(0.0)
     table = mbd.sensitivities(start, [shape(start.model)])
@@ -280,7 +280,7 @@ def test_orthotropic_constants(comm: MPI.Intracomm, quantity: str) -> None:
 
     name, _, number = quantity.partition("_")
     size = 1600.0 if not number else {"young": 1e10, "poisson": 0.1, "shear": 4e9}[name]
-    check_differences(make, lambda model: mbd.Parameter("p", quantity), 1e-3 * size)
+    check_differences(make, lambda model: mbd.Parameter("p", quantity), step=1e-3 * size)
 
 
 @pytest.mark.slow
@@ -328,7 +328,7 @@ def test_shape_of_a_loaded_body(comm: MPI.Intracomm, kinds: str, load_modes: boo
         model = mbd.ElasticModel(mesh, mbd.STEEL)
         return body_of(model, kinds, loads=loads, load_modes=load_modes)
 
-    derivative = check_differences(make, shape, 1e-3)
+    derivative = check_differences(make, shape, step=1e-3)
     assert derivative.loads[0].force.any() and derivative.effective_masses is not None
 
 
@@ -395,7 +395,7 @@ def test_prestress(comm: MPI.Intracomm, case: str) -> None:
 @pytest.mark.slow
 def test_shape_of_a_prestressed_body(comm: MPI.Intracomm) -> None:
     case = "initial stress"
-    check_differences(lambda s: prestressed(comm, case, 0.0, s), shape, 1e-3)
+    check_differences(lambda s: prestressed(comm, case, 0.0, s), shape, step=1e-3)
 
 
 @pytest.mark.slow
@@ -417,7 +417,7 @@ def test_pressure_modes(comm: MPI.Intracomm) -> None:
     x = ufl.SpatialCoordinate(rod.space.mesh)
     with pytest.raises(InputError, match="shape changes the bore 'big_end'"):
         mbd.sensitivities(rod, [mbd.Parameter("size", "shape", velocity=x)])
-    derivative = check_differences(make, lambda model: mbd.Parameter("nu", "poisson"), 1e-3)
+    derivative = check_differences(make, lambda model: mbd.Parameter("nu", "poisson"), step=1e-3)
     assert len(derivative.bores) == 1 and derivative.bores[0].any()
 
 
@@ -431,7 +431,7 @@ def test_shape_of_a_graded_body(comm: MPI.Intracomm) -> None:
         material = mbd.forms.GradedMaterial(210e9 * (1 + 5 * x[0] + 30 * x[1] ** 2), 0.3, 7850.0)
         return body_of(mbd.ElasticModel(mesh, material))
 
-    check_differences(make, shape, 1e-3)
+    check_differences(make, shape, step=1e-3)
 
 
 def test_law_with_sizes_of_cells(comm: MPI.Intracomm) -> None:
@@ -443,7 +443,7 @@ def test_law_with_sizes_of_cells(comm: MPI.Intracomm) -> None:
         material = mbd.forms.GradedMaterial(210e9 + 1e14 * size, 0.3, 7850.0)
         return body_of(mbd.ElasticModel(mesh, material))
 
-    check_differences(make, shape, 1e-3)
+    check_differences(make, shape, step=1e-3)
 
 
 @pytest.mark.parametrize("reference", ["attached", "free"])
@@ -467,7 +467,7 @@ def test_other_references(comm: MPI.Intracomm, reference: str) -> None:
         )
         return replace(result, body=result.body.replace(stress=skin_stress(result)))
 
-    check_differences(make, shape, 1e-3)
+    check_differences(make, shape, step=1e-3)
 
 
 @pytest.mark.parametrize("quantity", ["thickness", "temperature", "density"])
@@ -695,7 +695,7 @@ def test_modes_below_a_limit(comm: MPI.Intracomm, kinds: str) -> None:
 
     base = make(0.0)
     assert 0 < base.body.num_modes < 10 and base.body.frequencies[-1] < 14e3
-    check_differences(make, shape, 1e-3)
+    check_differences(make, shape, step=1e-3)
 
 
 @pytest.mark.parametrize("reference", ["attached", "free"])
@@ -712,7 +712,7 @@ def test_modes_below_a_limit_of_other_references(comm: MPI.Intracomm, reference:
 
     base = make(0.0)
     assert 0 < base.body.num_modes < 5 + 6 * len(base.interfaces) // 2
-    check_differences(make, shape, 1e-3)
+    check_differences(make, shape, step=1e-3)
 
 
 def test_truncated_body_of_first_order(comm: MPI.Intracomm) -> None:
