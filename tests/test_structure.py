@@ -69,7 +69,7 @@ class Imports(ast.NodeVisitor):
             self._current.add(full if full in MODULES else str(node.module))
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        self._within(node, self.inner if self._current is not self.typing else self.typing)
+        self._within(node, self.typing if self._current is self.typing else self.inner)
 
     def visit_If(self, node: ast.If) -> None:
         typing = "TYPE_CHECKING" in ast.unparse(node.test)
@@ -88,7 +88,7 @@ def all_imports() -> dict[str, Imports]:
 
 
 def graph(*, inner: bool) -> dict[str, set[str]]:
-    """Return the modules of the package that each module imports."""
+    """Return the modules of the package that each module imports; `inner`: also in functions."""
     return {
         name: {m for m in imports.top | (imports.inner if inner else set()) if m in MODULES}
         - {name}
@@ -111,8 +111,8 @@ def folder_graph(*, inner: bool) -> dict[str, set[str]]:
     """Return the folders that each folder imports from."""
     folders: dict[str, set[str]] = {}
     for name, targets in graph(inner=inner).items():
-        upper = folders.setdefault(folder(name), set())
-        upper |= {folder(target) for target in targets} - {folder(name)}
+        imported = folders.setdefault(folder(name), set())
+        imported |= {folder(target) for target in targets} - {folder(name)}
     return folders
 
 

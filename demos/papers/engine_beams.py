@@ -1,4 +1,4 @@
-"""The engine paper's two-beam model, beside floating-frame beams with a pin and the 3D rod.
+"""Three models of an engine: the paper's two beams, floating-frame beams with a pin, a 3D rod.
 
 Crank and rod as two planar beam elements that share one rotation at the crank pin, as the paper
 prints them; the same engine from reduced beams with joints, and with a rod of tetrahedra. Tables

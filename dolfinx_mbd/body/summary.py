@@ -26,7 +26,7 @@ The computed mass is then 1e9 times too large: a body of 1 g seems to have a mas
 
 def summary(body: ReducedBody) -> str:
     """Return the text of `ReducedBody.summary`."""
-    lines = [*_properties(body), *_places(body), *_table_of_modes(body)]
+    lines = [*_properties(body), *_part_tables(body), *_table_of_modes(body)]
     lines += [*_static_response(body), *_sizes(body)]
     if body.provenance:
         lines += ["", "provenance"]
@@ -50,11 +50,12 @@ def _properties(body: ReducedBody) -> list[str]:
         "elastic coordinates": str(body.num_modes),
     }
     title = f"Reduced flexible body '{body.name}'"
+    # rows without text are left out
     return [title, "=" * len(title), *(f"{k:<25}{text}" for k, text in rows.items() if text)]
 
 
-def _places(body: ReducedBody) -> list[str]:
-    """Return the tables of lists of parts whose class describes a row."""
+def _part_tables(body: ReducedBody) -> list[str]:
+    """Return a table for each list of parts whose class has `summary_titles`, e.g. interfaces."""
     lines: list[str] = []
     for attribute, declaration in part_fields(body).items():
         parts, titles = getattr(body, attribute), getattr(declaration.kind, "summary_titles", "")

@@ -63,8 +63,8 @@ def pick(
         near: Point, shape (3,), m; it must not be combined with shapes. The points of a plane mesh
             can have shape (2,).
         tolerance: Largest distance of a node from the shapes, by default 1e-5 times the diagonal of
-            the bounding box of the mesh; or of `near` from the boundary, by default 0.1 times it,
-            m.
+            the bounding box of the mesh, m. With `near`, it is the largest distance of this point
+            from the boundary, by default 0.1 times the diagonal.
 
     Returns:
         Local indices, ascending, including ghosts; a rank may have none. Use them in
@@ -93,7 +93,7 @@ def pick(
         raise InputError(text, argument="mesh")
     options = {"cylinder": cylinder, "plane": plane, "box": box}
     shapes = {name: value for name, value in options.items() if value is not None}
-    if (near is None) == (not shapes):
+    if bool(shapes) == (near is not None):  # both or neither
         raise InputError("give one or more of cylinder, plane and box, or near alone")
     checked = {name: _checked_shape(name, value, dim) for name, value in shapes.items()}
     point = None if near is None else _vector("near", metres(near), dim)
@@ -103,6 +103,7 @@ def pick(
         limit = number("tolerance", metres(tolerance), low=0.0, unit="m")
     surface = boundary(domain)
     if point is None:
+        # The largest of the distances from the shapes: a facet must be on all of them
         distances = np.max([_DISTANCES[k](surface, *v) for k, v in checked.items()], axis=0)
     else:
         points: Any = np.tile(point, (len(surface.facets), 1)).astype(domain.geometry.x.dtype)

@@ -419,19 +419,20 @@ def test_maggi_eliminates_the_reactions_of_a_joint() -> None:
 
 
 def test_load_is_the_residual_at_rest() -> None:
-    s = Setting(2, "strain", degree=1)
+    """The load does not depend on the state, and is minus the residual at u = u̇ = ü = 0."""
+    s = Setting(dim=2, plane="strain", degree=1)
     for form in (formalisms.lagrange(s.body, s.v), formalisms.kane(s.body, s.v)):
         load = fem.assemble_vector(
             fem.form(formalisms.linear_parts(form, s.body, s.trial).load)
         ).array
-        s.randomize(7, ())
+        s.randomize(seed=7, only=())  # the same motion with the state zero
         rest = fem.assemble_vector(fem.form(formalisms.named_forms(s.body, s.v))).array
-        s.randomize(7)
+        s.randomize(seed=7)  # the state for the next form
         assert largest(load + rest) < 1e-12 * largest(rest)
 
 
 def test_refuses_what_does_not_fit() -> None:
-    s = Setting(2, "strain", degree=1)
+    s = Setting(dim=2, plane="strain", degree=1)
     arguments = s.state | s.constants | {"material": s.body.material}
     for argument, value, expected in (
         ("omega", (1.0, 2.0, 3.0), "scalar"),
@@ -446,7 +447,7 @@ def test_refuses_what_does_not_fit() -> None:
         assert error.value.argument == argument
         assert expected in (error.value.expected or "")
     with pytest.raises(InputError) as error:
-        formalisms.maggi(s.body, VirtualVelocities())
+        formalisms.maggi(s.body, VirtualVelocities())  # a column without any velocity
     assert error.value.argument == "column"
     with pytest.raises(InputError) as error:
         formalisms.constrained_rate(s.body, lambda v, w, u: v, VirtualVelocities())

@@ -20,11 +20,16 @@ from dolfinx_mbd.mechanism.mechanisms import (
 
 DATA = Path(__file__).parents[2] / "demos" / "data"
 RPM = np.pi / 30
+# kg m², N m/rad, rad; m, m, m, oscillating mass of a cylinder in kg, loss factor of the shafts
 INERTIAS = np.array([0.0170, 0.0090, 0.0467, 0.0327, 0.0467, 0.0467, 0.0327, 0.0487, 2.0750])
 STIFFNESSES = 1e6 * np.array([1.106, 1.631, 1.253, 1.253, 1.678, 1.253, 1.253, 1.976])
 PHASES = 2 * np.pi / 3 * np.array([0, 4, 2, 5, 1, 3])
 RADIUS, ROD, BORE, MASS, LOSS = 0.0685, 0.207, 0.105, 2.521, 0.035
 FREQUENCIES = [216.5836, 592.7405, 984.9230, 1171.017, 1415.995, 1660.044, 1794.388, 2993.474]
+"""Natural frequencies of the undamped chain without the rigid rotation, Hz."""
+
+CURVE_PEAK = 15.2
+"""Peak of the pressure curve `mwm_pressure.csv`, whose scale is arbitrary."""
 
 PEAKS = {
     1000.0: (2031.523, 564.242),
@@ -35,7 +40,7 @@ PEAKS = {
     2200.0: (8004.373, 5462.653),
     2400.0: (3080.687, 1149.075),
 }
-"""Peak of the elastic torque in the eighth shaft and its order 6, N m, at speeds in rpm."""
+"""Peak, and amplitude of order 6, of the elastic torque in shaft 8, N m, at speeds in rpm."""
 
 
 def tables() -> tuple[np.ndarray, np.ndarray]:
@@ -54,7 +59,7 @@ def gas() -> PressureMap:
     """Return the pressure; angle 0 is the firing top dead centre, at 360° of the table."""
     curve, peaks = tables()
     degrees = np.union1d(curve[:, 0], np.arange(0.0, 721.0, 10.0))
-    shape = np.interp(degrees, *curve.T) / 15.2
+    shape = np.interp(degrees, *curve.T) / CURVE_PEAK
     return PressureMap(
         np.radians(degrees) - 2 * np.pi,
         peaks[:, 0] * RPM,
@@ -76,7 +81,8 @@ def cylinder_torque(angle: Any, speed: float) -> np.ndarray:
     """Return the torque of a cylinder with the series of the inertia force in the reference."""
     curve, peaks = tables()
     a, ratio = np.mod(angle, 4 * np.pi), RADIUS / ROD
-    p = np.interp(np.degrees(a), *curve.T) / 15.2 * np.interp(speed / RPM, *peaks.T) * 1e6
+    peak = np.interp(speed / RPM, *peaks.T) * 1e6  # Pa
+    p = np.interp(np.degrees(a), *curve.T) / CURVE_PEAK * peak
     series = np.cos(a) + ratio * np.cos(2 * a)
     series += -(ratio**3) / 4 * np.cos(4 * a) + 9 * ratio**5 / 128 * np.cos(6 * a)
     force = p * np.pi * BORE**2 / 4 - MASS * RADIUS * speed**2 * series

@@ -66,7 +66,7 @@ def test_a_table(run: Solution, path: Path) -> None:
     column = dict(zip(names, values.T, strict=True))
     assert np.array_equal(column["time [s]"], run.time)
     assert np.array_equal(column["rod.position.y [m]"], run.body("rod").position[:, 1])
-    assert np.array_equal(column["rod.eta.2 [SI]"], run.body("rod").eta[:, 1])
+    assert np.array_equal(column["rod.eta.2 [SI]"], run.body("rod").eta[:, 1])  # names count from 1
     assert np.array_equal(column["piston pin.force.x [N]"], run.joint("piston pin").force[:, 0])
     assert np.array_equal(column["main.rotation [rad]"], run.joint("main").rotation)
     assert run.to_csv(path.parent / "new" / "folder" / "run.csv").is_file()
@@ -96,6 +96,7 @@ def test_damaged_or_newer(run: Solution, path: Path) -> None:
     np.savez(path, header=np.array(json.dumps(header)))
     with pytest.raises(RunFileError, match="written as format 4, this program reads up to 3"):
         Solution.load(path, mechanism())
+    # An older format only gives a warning; the error is that the file is empty
     np.savez(path, header=np.array(json.dumps(header | {"version": 1})))
     with pytest.warns(FileWarning), pytest.raises(RunFileError) as error:
         Solution.load(path, mechanism())
@@ -116,7 +117,7 @@ def test_what_cannot_be_written(run: Solution, path: Path) -> None:
 
 
 def test_files_of_earlier_versions(run: Solution, path: Path) -> None:
-    """Names and sizes of the system are compared; digests were made in another way."""
+    """Only names and sizes of the system are compared: format 1 computed other digests."""
     run.save(path)
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files}

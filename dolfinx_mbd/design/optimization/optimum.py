@@ -90,7 +90,7 @@ def optimum(problem: ScaledProblem, points: list[Array], message: str, tolerance
     quantities, rows = np.concatenate([values[1:], x]), np.vstack([J[1:], np.eye(len(x))])
     edges = np.vstack([problem.limits, problem.bounds])
     sizes = np.concatenate([problem.sizes[1:], problem.scale])
-    normals: list[tuple[int, str, float]] = []
+    normals: list[tuple[int, str, float]] = []  # row of an active limit, its side, outward sign
     distances: list[float] = []
     for k, (q, (lower, upper)) in enumerate(zip(quantities, edges, strict=True)):
         side = "equal" if lower == upper else "low"
@@ -155,5 +155,6 @@ def _iterate(problem: ScaledProblem, x: Array) -> Iterate:
 
 
 def _interval(problem: ScaledProblem, j: int) -> str:
+    """Return the limits of function j as text; function 0 is the objective and has no limits."""
     low, high = problem.limits[j - 1] * problem.sizes[j]
     return f"{low:.6g} to {high:.6g}"

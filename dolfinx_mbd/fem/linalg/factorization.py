@@ -138,11 +138,13 @@ def _cholmod_succeeds(
     """Factorize by CHOLMOD if it can be used, and return whether it has succeeded."""
     if not PETSc.Sys.hasExternalPackage("cholmod"):
         return False
+    # `library()` is None if only PETSc can call CHOLMOD, which it does on one rank. With
+    # substructures each rank holds a dense matrix of the shared unknowns, which must be small.
     if A.comm.size > 1 and (parts is None or not parts.are_small or library() is None):
         return False
     keys = (*(options or {}), *database_options(prefix))
     if any(key.startswith(("pc_", "ksp_", "mat_mumps_")) for key in keys):
-        return False
+        return False  # the options may select another method
     try:
         if A.comm.size > 1:
             assert parts is not None

@@ -26,7 +26,7 @@ from dolfinx_mbd.io.imports.full_matrices import (
 from dolfinx_mbd.io.imports.matrix_files import existing_file, read_nodes
 from dolfinx_mbd.optional import optional_module
 
-MESHES = (".rst", ".rth", ".cdb", ".dat")  # files of Ansys with positions of nodes
+MESH_SUFFIXES = (".rst", ".rth", ".cdb", ".dat")  # files of Ansys with positions of nodes
 
 
 def read_ansys(
@@ -127,7 +127,10 @@ def _check_records(file: Path, full: Any) -> None:
 
 
 def _positions(nodes: Any, labels: ArrayLike | None) -> tuple[NDArray[np.int64], Array]:
-    """Return numbers and positions (nodes, 3) of nodes from an array or a file."""
+    """Return numbers and positions (nodes, 3) of nodes from an array or a file.
+
+    `labels` are the numbers of the nodes of an array.
+    """
     if not isinstance(nodes, (str, Path)):
         points = array("nodes", nodes, (None, 3))
         numbers = whole_numbers(
@@ -138,12 +141,12 @@ def _positions(nodes: Any, labels: ArrayLike | None) -> tuple[NDArray[np.int64],
             raise MatrixError(text, argument="labels", value=labels)
         return numbers, points
     file = existing_file("nodes", nodes)
-    if file.suffix.lower() not in MESHES:
-        table, points = read_nodes(file)
-        if table is None:
+    if file.suffix.lower() not in MESH_SUFFIXES:
+        first_column, points = read_nodes(file)
+        if first_column is None:
             text = f"{file}: the table has no numbers of nodes as its first column"
             raise MatrixFileError(text, path=file)
-        return table, points
+        return first_column, points
     reader = optional_module("ansys.mapdl.reader", "files of Ansys")
     with in_file(file, "results or an archive of Ansys"):
         if file.suffix.lower() in (".rst", ".rth"):

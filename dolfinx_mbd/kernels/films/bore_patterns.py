@@ -182,16 +182,17 @@ def elastic_loads(
     along: Array,
     g: Array,
 ) -> None:
-    """Write film loads and forces on the coefficients s (2, A L) of patterns to g (5 + A L,).
+    """Write the film loads (5,), then the forces (A L,) on the coefficients of patterns, to g.
 
-    `slope` (A L, A L) maps the coefficients to those of the derivative of the displacement by the
-    angle. The other arguments are those of `grid_loads`.
+    s (2, A L) are the coefficients and their rates. `slope` (A L, A L) maps the coefficients to
+    those of the derivative of the displacement by the angle. The other arguments are those of
+    `grid_loads`.
     """
-    contact = True
+    contact = True  # the loads contain the pressure of the asperities
     grid_loads(speed, values, Z, p, slopes, flow, fraction, contact, g[:5])
     forces = pattern_forces(p, Z, around, along)
     g[5:] = forces
-    g[DRAG] -= 0.5 * _couple(forces, slope, s)
+    g[DRAG] -= 0.5 * _couple(forces, slope, s)  # ½ ∫ p ∂w/∂θ dA, see `elastic_bearing`
 
 
 @inner_kernel
@@ -208,9 +209,9 @@ def _couple(forces: Array, slope: Array, s: Array) -> float:
 
 @kernel
 def elastic_slopes(
-    gap: Array,
-    rate: Array,
-    speed: Array,
+    by_gap: Array,
+    by_rate: Array,
+    by_speed: Array,
     g: Array,
     s: Array,
     slope: Array,
@@ -219,31 +220,33 @@ def elastic_slopes(
 ) -> Array:
     """Return the derivatives (5 + m, 9 + 2m) of `elastic_loads` by the motion, s and ds/dt.
 
-    The rows of `gap` and `rate` (m + 1, m) and of `speed` (m + 1,) are the derivatives of the
-    forces on m coefficients, and of the drag, by coefficients of the gap and of its rate and by the
-    speed. A motion of the journal changes the gap like the first harmonics, with the opposite sign,
-    and the force of a pressure on the journal is that on the first harmonics; `half` is half the
-    length of the bearing.
+    The rows belong to the 5 film loads and the forces on m coefficients, the columns to the motion
+    up to `SPIN` (9), s and ds/dt. The rows of `by_gap` and `by_rate` (m + 1, m) and of `by_speed`
+    (m + 1,) are derivatives of the forces on the coefficients, the last row of the drag: by the
+    coefficients of the gap, by those of its rate, and by the speed. A motion of the journal changes
+    the gap like the first harmonics with the opposite sign; its columns, and the rows of the forces
+    on the journal, follow from theirs. `half` is half the length of the bearing.
     """
-    m = len(speed) - 1
+    m = len(by_speed) - 1
     dg = np.empty((5 + m, 9 + 2 * m))
-    first, second = dg[:, 9 : 9 + m], dg[:, 9 + m :]
+    by_s, by_s_rate = dg[:, 9 : 9 + m], dg[:, 9 + m :]
     for i in range(m + 1):
         row = 5 + i if i < m else DRAG
-        first[row], second[row], dg[row, SPIN] = gap[i], rate[i], speed[i]
+        by_s[row], by_s_rate[row], dg[row, SPIN] = by_gap[i], by_rate[i], by_speed[i]
     for i in range(m):  # the drag contains the couple on the bore
         part = 0.0
         for k in range(m):
             part += slope[i, k] * s[0, k]
         for k in range(m):
-            first[DRAG, k] -= 0.5 * part * gap[i, k]
-            second[DRAG, k] -= 0.5 * part * rate[i, k]
-        dg[DRAG, SPIN] -= 0.5 * part * speed[i]
+            by_s[DRAG, k] -= 0.5 * part * by_gap[i, k]
+            by_s_rate[DRAG, k] -= 0.5 * part * by_rate[i, k]
+        dg[DRAG, SPIN] -= 0.5 * part * by_speed[i]
     for k in range(4):  # for e_x, e_y, t_x and t_y
         pattern, factor = L * (1 + k % 2) + k // 2, -1.0 if k < 2 else -half
         for i in range(m + 1):
             row = 5 + i if i < m else DRAG
-            dg[row, k], dg[row, 4 + k] = factor * first[row, pattern], factor * second[row, pattern]
+            dg[row, k] = factor * by_s[row, pattern]
+            dg[row, 4 + k] = factor * by_s_rate[row, pattern]
     for k in range(4):
         pattern, factor = L * (1 + k % 2) + k // 2, -1.0 if k < 2 else -half
         for c in range(dg.shape[1]):
@@ -252,5 +255,5 @@ def elastic_slopes(
         force = 0.0
         for k in range(m):
             force += g[5 + k] * slope[k, i]
-        first[DRAG, i] -= 0.5 * force
+        by_s[DRAG, i] -= 0.5 * force
     return dg

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.checks import array, reject
 
-_OBLIQUE = 0.55, 0.45  # parts of the right and upward directions in the default direction
-_PARALLEL = 0.05  # sine of the angle to a view below which the upward direction is useless
-_STEEP = 0.1  # sine of the angle to the normal below which `up` is not used
+_OBLIQUE = 0.55, 0.45  # weights of the right and upward directions in the default view
+_PARALLEL = 0.05  # sine of the angle of view and upward direction below which it is replaced
+_STEEP = 0.1  # sine of the angle of `up` and the normal below which `up` is ignored
 _LEAST_SIZE = 0.01  # least half width and height of the picture, relative to the scene
 
 __all__ = ["VIEWS", "Camera", "camera_of", "length_of", "outermost"]
@@ -35,7 +35,7 @@ class Camera:
     up: Array  # unit vector that points upwards in the picture
     centre: Array  # centre of the visible rectangle, m
     half: tuple[float, float]  # half width and half height of the rectangle, m
-    depth: float  # size of the scene, m
+    depth: float  # diagonal of the bounding box of the scene, m
 
     @property
     def right(self) -> Array:

@@ -18,11 +18,14 @@ from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.run_quantities import Quantities, RunQuantity
 from dolfinx_mbd.structures.cables.line_body import AbsoluteBody, LineForms, hermite
 
-_POINTS = 4
+_LINES = 4
 """Number of straight lines that represent an element in pictures."""
 
 _POINT_JOINTS = ("spherical",)
-"""Kinds of joints that constrain only the point of a frame, besides those with a relation."""
+"""Kinds of joints that constrain only the point of a frame.
+
+Joints with a `constraint` do so at the ends that are among its `point_ends`.
+"""
 
 _TANGENT_JOINTS = ("revolute", "cylindrical", "planar", "point_on_line", "point_on_plane")
 """Kinds of joints that may also constrain the z axis of a frame, the tangent of the cable."""
@@ -244,7 +247,7 @@ class CableBody(AbsoluteBody):
             Points, shape (nt, points, 3), m.
         """
         last = len(self.nodes) - 1
-        steps = _POINTS * last
+        steps = _LINES * last
         places = np.interp(np.linspace(0, last, steps + 1), np.arange(last + 1), self.nodes)
         nodal = self.nodal(np.asarray(q))
         weights = hermite(self.nodes, places)

@@ -238,7 +238,10 @@ class FullOrder:
             self._stiffening.set(instant, self._interface_wrenches(instant))
 
     def _interface_wrenches(self, instant: Instant) -> list[Array]:
-        """Return the wrenches at all interfaces; the held one balances the inertia of the body."""
+        """Return the wrenches at all interfaces.
+
+        That at the held one balances `load`: the inertia of the rigid body and the other wrenches.
+        """
         dim = self.problem.dim
         wrenches = {
             interface.name: instant.wrenches.get(interface.name, np.zeros(6))
@@ -249,13 +252,14 @@ class FullOrder:
                 x, f = in_space(self.problem.positions), in_space(self.load.reshape(-1, dim))
                 local = np.concatenate([f.sum(axis=0), np.cross(x, f).sum(axis=0)])
                 resultant = self.comm.allreduce(local)[WRENCH_INDICES[dim]]
+                # point_motionᵀ maps a wrench at the point to its resultant about the origin
                 wrench = -np.linalg.solve(point_motion(interface.point, dim).T, resultant)
                 wrenches[interface.name][WRENCH_INDICES[dim]] = wrench
         return list(wrenches.values())
 
     def balance(self, u: Array, v: Array) -> Array:
         """Return f - (C + G) v - (K + K_σ + K_ω + K_α) u."""
-        c, dim = self.damping, self.problem.dim
+        c, dim = self.damping, self.problem.dim  # C = c.mass M + c.stiffness K
         force = self.load - multiply(self.problem.stiffness, (u + c.stiffness * v)[:, None])[:, 0]
         return force - self._inertia(v, u, c.mass * np.eye(dim)) - self._stiffening_forces(u)
 
@@ -264,7 +268,10 @@ class FullOrder:
         return self._inertia(v, u) + self._stiffening_forces(u)
 
     def _inertia(self, v: Array, u: Array, drag: Array | float = 0.0) -> Array:
-        """Return (M_s ⊗ (2ω̃ + drag)) v + (M_s ⊗ (ω̃ω̃ + α̃)) u with one product."""
+        """Return (M_s ⊗ (2ω̃ + drag)) v + (M_s ⊗ (ω̃ω̃ + α̃)) u with one product.
+
+        M_s is the mass matrix of a scalar field.
+        """
         dim = self.problem.dim
         fields = v.reshape(-1, dim) @ (self._velocity_matrix + drag).T
         fields += u.reshape(-1, dim) @ self._displacement_matrix.T
@@ -277,7 +284,10 @@ class FullOrder:
     # ---- solutions
 
     def solve(self, r: Array) -> Array:
-        """Return S⁻¹ r on the allowed motions; with mean axes, the resultants of r are removed."""
+        """Return S⁻¹ r on the allowed motions, with S of the last `factorize`.
+
+        With mean axes, the resultants of r are removed.
+        """
         assert self._factor is not None
         return self._factor.solve(self._balanced(r))
 
@@ -290,7 +300,10 @@ class FullOrder:
         return float(self.comm.allreduce(float(x @ y)))
 
     def static_solution(self, t: float, v: Array | None = None, a: Array | None = None) -> Array:
-        """Return the solution u of (K + K_σ + K_ω + K_α) u = f - (C + G) v - M a at time t."""
+        """Return the solution u of (K + K_σ + K_ω + K_α) u = f - (C + G) v - M a at time t.
+
+        v and a are specified together, or are zero.
+        """
         self.move_to(t)
         zero: Array = np.zeros(self.size)
         load: Array = self.load

@@ -1,4 +1,4 @@
-"""Deviations of first order, compared with Monte Carlo studies of bodies and of simulations."""
+"""First-order standard deviations compared with Monte Carlo studies of bodies and simulations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.models.bodies import box
 SIZE, CELLS = (0.15, 0.02, 0.012), (4, 1, 1)
 VALUES = {"E": 210e9, "rho": 7850.0, "length": 0.15}
 SIGMA = {"E": 0.02 * 210e9, "rho": 0.01 * 7850.0, "length": 5e-4}
-COVARIANCE = np.outer(*[list(SIGMA.values())] * 2) * np.array(
+COVARIANCE = np.outer(list(SIGMA.values()), list(SIGMA.values())) * np.array(
     [[1.0, 0.6, 0.0], [0.6, 1.0, 0.0], [0.0, 0.0, 1.0]]  # stiffer material is denser
 )
 
@@ -41,18 +41,18 @@ def derivatives() -> mbd.design.BodySensitivities:
 
 
 def samples(count: int, seed: int) -> np.ndarray:
-    """Values of the parameters of a normal distribution, shape (count, 3)."""
+    """Return normally distributed values of the parameters, shape (count, 3)."""
     random = np.random.default_rng(seed)
     return random.multivariate_normal(list(VALUES.values()), COVARIANCE, count)
 
 
-def compared(
+def assert_deviations(
     first: np.ndarray, sample: np.ndarray, linear: np.ndarray, higher: float = 0.02
 ) -> None:
-    """Check deviations of first order against a sample (count, m) and its linear predictions.
+    """Check first-order deviations (m,) against a sample (count, m) and its linear predictions.
 
-    The deviation of a sample of normal numbers has a relative standard error of 1/√(2 count).
-    Linear predictions of the same sample differ only by terms of higher order.
+    The deviation of a sample of normal numbers has a relative standard error of 1/√(2 (count − 1)).
+    Linear predictions of the same sample differ only by terms of higher order, relatively `higher`.
     """
     deviation = np.std(sample, axis=0, ddof=1)
     error = 1 / np.sqrt(2 * (len(sample) - 1))
@@ -79,7 +79,7 @@ def test_frequencies(count: int, new: bool) -> None:
         else:
             body = table.at({**p, "length": p["length"] - VALUES["length"]})
         sample.append(body.frequencies[:3])
-    compared(first, np.array(sample), linear)
+    assert_deviations(first, np.array(sample), linear)
 
 
 def pendulum(p: Mapping[str, float]) -> mbd.System:
@@ -111,4 +111,4 @@ def test_simulation() -> None:
     for point in points.tolist():
         system = pendulum(dict(zip(values, point, strict=True)))
         sample.append(output(mbd.simulate(system, t_end=0.8, dt=8e-3)))
-    compared(first, np.array(sample), linear)
+    assert_deviations(first, np.array(sample), linear)

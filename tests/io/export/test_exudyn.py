@@ -202,9 +202,10 @@ def test_units_and_skin(tmp_path: Path) -> None:
     with np.load(report.paths[0], allow_pickle=True) as file:
         assert file["totalMass"] == pytest.approx(1e-3 * body.total_mass)
         assert np.allclose(file["inertiaLocal"], 1e3 * body.inertia)
+        # Exudyn's constant is −∫ρ x×ψ; 1 kg m² is 1e3 t mm²
         assert np.allclose(file["mXRefTildePsi"].T[0, 0], -1e3 * _crossed(body)[0])
         assert str(file["units"]).startswith("mm-t-s")
-        first = int(file["pointNodes"][-1]) + 1
+        first = int(file["pointNodes"][-1]) + 1  # the nodes of the skin follow those of points
         assert file["trigList"].tolist() == [[first, first + 1, first + 2]]
         x = file["xRef"].reshape(-1, 3)
         assert np.allclose(x[first:], 1e3 * np.eye(3))
@@ -214,7 +215,7 @@ def test_units_and_skin(tmp_path: Path) -> None:
 
 def _crossed(body: ReducedBody) -> np.ndarray:
     """Return ∫ρ x×ψ of the first mode."""
-    X = body.second_moments[0, 1]
+    X = body.second_moments[0, 1]  # ∫ρ x⊗ψ
     return np.array([X[1, 2] - X[2, 1], X[2, 0] - X[0, 2], X[0, 1] - X[1, 0]])
 
 

@@ -40,13 +40,15 @@ from dolfinx_mbd.io.imports.nastran_points import read_bulk_data, retained
 
 GRIDS = (3, 11, 19, 27)
 PLACES = np.array([[600.0, 0, 300], [600, 300, 300], [600, 300, 0], [600, 0, 0]])  # mm
-# Of the deck's weight generator (inboard.out): kg and mm
+# Mass (kg) and centre of mass (mm) that Nastran prints (grid point weight generator, inboard.out)
 MASS, CENTRE = 1.755052, (1039.998, 150.0, 150.0)
 # Eigenvalues (rad/s)² that Nastran computes from both superelements (assemble.out), modes 7 to 18
 SQUARES = (
     1.139316e2, 1.233310e2, 1.362450e2, 4.616507e2, 1.947847e3, 1.948512e3, 4.539855e3, 4.761744e3,
     7.591218e3, 8.174772e3, 8.473940e3, 9.112438e3,
 )  # fmt: skip
+# Relative accuracy of matrices by bytes of a word and type of the reals (1 single, 2 double); a
+# real of single precision fills one word, also of eight bytes
 ACCURACY = {(4, 1): 1e-5, (4, 2): 1e-14, (8, 1): 1e-14, (8, 2): 1e-14}
 
 

@@ -119,7 +119,7 @@ def test_bad_matrices(name: str, change: Callable[[Any], Any], argument: str, re
     assert error.value.argument == argument
 
 
-def test_hinged_parts_are_errors() -> None:
+def test_interfaces_without_stiffness_are_errors() -> None:
     """Without stiffness between them, the interfaces can move freely."""
     values = good()
     K = np.zeros_like(values["stiffness"])
@@ -151,7 +151,7 @@ def test_bad_files(tmp_path: Path) -> None:
     with pytest.raises(MatrixFileError, match="'KAAX', 'MAAX'"):
         read_dmig(pch, stiffness="KGG")
     with pytest.raises(MatrixError, match="3 for each of") as exc_info:
-        read_op4(op4, nodes=np.zeros((4, 3)))
+        read_op4(op4, nodes=np.zeros((4, 3)))  # matrices with 12 rows are expected
     assert exc_info.value.argument == "stiffness"
     text = op4.read_text().split("\n")
     xyz = next(k for k, line in enumerate(text) if "XYZ" in line)
@@ -176,6 +176,7 @@ def test_coordinate_systems_of_grids(tmp_path: Path) -> None:
               "        0.0     1.0     0.0"]  # fmt: skip
     at = next(k for k, line in enumerate(lines) if line.startswith("GRID*"))
     turned = list(lines)
+    # second line of GRID*: the third field is CD, the system of displacements
     turned[at + 1] = turned[at + 1][:24] + f"{5:16}"
     (tmp_path / "turned.pch").write_text("\n".join(turned + system) + "\n")
     first = np.kron(np.eye(2), [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])  # of its axes

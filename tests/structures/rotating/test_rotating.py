@@ -124,7 +124,7 @@ V6 = {
         5: (4.07390, 24.95001),
     },
 }
-"""ω√(ρAL⁴/EI) of the first two modes over γ."""
+"""ω√(ρAL⁴/EI) of the first two modes over γ = Ω√(ρAL⁴/EI)."""
 
 
 def assert_like_v6(kind: str, frequencies: dict[int, np.ndarray]) -> None:
@@ -137,7 +137,7 @@ def assert_like_v6(kind: str, frequencies: dict[int, np.ndarray]) -> None:
 
 
 def test_cantilever_of_the_literature_in_the_plane(comm: MPI.Comm) -> None:
-    """V6, lag of a slender strip. Coriolis forces, neglected by V6, reduce it by 0.3 % at γ = 5."""
+    """V6, lag of a slender strip. Coriolis forces, neglected by V6, reduce ω by 0.3 % at γ = 5."""
     length, height = 1.0, 0.02
     s = rotating_structure(
         mbd.ElasticModel(
@@ -156,6 +156,7 @@ def test_cantilever_of_the_literature_in_the_plane(comm: MPI.Comm) -> None:
         assert_like_v6("lag", {g: 2 * np.pi * m.frequencies * time for g, m in modes.items()})
     without = rotating_modes(s, 3 / time, num_modes=1, coriolis=False, stiffening=False)
     square = (2 * np.pi * without.frequencies[0] * time) ** 2
+    # Without stiffening, ω² in the plane of rotation decreases by Ω²
     assert square == pytest.approx(3.51602**2 - 3**2, rel=0.005)
     s.destroy()
 
@@ -163,8 +164,8 @@ def test_cantilever_of_the_literature_in_the_plane(comm: MPI.Comm) -> None:
 def test_cantilever_of_the_literature_in_space(comm: MPI.Comm) -> None:
     """V6, flap along the axis and lag across it, of a bar twice as wide as high.
 
-    The clamp prevents contraction of the sections near it, so that the mesh is finer
-    there: with equal elements, longer than that, lag is 1.2 % off.
+    The clamp prevents contraction of the sections near it, so that the mesh is finer there. With
+    equal elements, which are longer than this zone, lag is 1.2 % off.
     """
     length, width, height = 1.0, 0.02, 0.01
     mesh = bar(comm, (length, width, height), (24, 1, 1))
