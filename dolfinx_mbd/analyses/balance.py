@@ -1,9 +1,9 @@
 """Balance of forces in a steady rotation: its evaluation, Newton's method, and its checks.
 
-The unknowns are the motions that the constraints permit (see `small_motions`). Newton's method
-finds equilibria of any kind, also those with an indefinite stiffness. A correction is shortened
-until the next correction, computed with the same stiffness, is smaller (Deuflhard's natural
-monotonicity test).
+The unknowns are the motions that the constraints permit, resolved in `axes` (see `small_motions`).
+Newton's method finds equilibria of any kind, also those with an indefinite stiffness. A correction
+is shortened until the next correction, computed with the same stiffness, is smaller (Deuflhard's
+natural monotonicity test).
 
 References:
     P. Deuflhard, Newton Methods for Nonlinear Problems, Springer 2004, chapter 3.
@@ -39,7 +39,7 @@ __all__ = [
     "small_step",
 ]
 
-_MAX_STEP = 0.3  # largest step, rad, or relative to the size of the mechanism
+_MAX_STEP = 0.3  # largest step, m or rad, relative to the size of the mechanism in m (at least 1)
 _RANK = 1e-12  # singular values of the stiffness below this fraction of the largest are ignored
 _ITERATIONS = 50  # corrections of Newton's method
 _HALVINGS = 10  # halvings of one correction
@@ -66,19 +66,19 @@ def restore_constraints(at: Assembler, t: float) -> None:
         if not len(s.elastic):
             raise
         at.q[:] = q
-        assemble(at, t, np.arange(s.num_velocities))
+        assemble(at, t, columns=np.arange(s.num_velocities))  # all coordinates may change
     at.update_poses(t)
 
 
 def bounded(at: Assembler, increments: Array) -> Array:
-    """Return increments (nv,), scaled if a displacement or rotation is large."""
-    size = max(at.system.size, 1.0)
+    """Return increments (nv,), scaled if a displacement, m, or rotation, rad, is large."""
+    size = max(at.system.size, 1.0)  # m
     largest = float(np.abs(increments[at.system.rigid]).max(initial=0.0)) / size
     return increments * min(1.0, _MAX_STEP / max(largest, 1e-300))
 
 
 def small_step(at: Assembler, t: float, axes: Axes, delta: Array) -> SmallMotions:
-    """Move by increments (nv,) from the point of evaluation, and set the forces there."""
+    """Move by increments (nv,) from the state of `at`, and set the forces there."""
     states = at.system.states  # states of loads; their values are in v, not in q
     move = delta.copy()
     move[states] = 0.0
@@ -100,7 +100,8 @@ def newton_balance(at: Assembler, t: float, axes: Axes, tolerance: float) -> boo
             K = basis.T @ motions.statics @ basis
             if not basis.shape[1] or not np.isfinite(K).all():
                 return False
-            step = _solve(K, basis.T @ (motions.resolve.T @ at.rows))
+            force = basis.T @ (motions.to_increments.T @ at.rows)  # unbalanced
+            step = _solve(K, force)
             moved = _damped_step(at, t, axes, motions, basis, K, step)
             if moved is None:
                 return False
@@ -111,7 +112,7 @@ def newton_balance(at: Assembler, t: float, axes: Axes, tolerance: float) -> boo
 
 
 def _solve(K: Array, force: Array) -> Array:
-    """Return the correction for unbalanced forces; it is smallest if the stiffness is singular."""
+    """Return the correction for unbalanced forces, of least norm if the stiffness is singular."""
     return np.asarray(np.linalg.lstsq(K, -force, rcond=_RANK)[0], dtype=float)
 
 
@@ -133,11 +134,11 @@ def _damped_step(
     for _ in range(_HALVINGS):
         at.put(start)
         try:
-            trial = small_step(at, t, axes, motions.resolve @ (fraction * increments))
+            trial = small_step(at, t, axes, motions.to_increments @ (fraction * increments))
         except AssemblyError:
             trial = None
         if trial is not None and np.isfinite(at.rows).all():
-            next_step = _solve(K, basis.T @ (trial.resolve.T @ at.rows))
+            next_step = _solve(K, basis.T @ (trial.to_increments.T @ at.rows))
             if np.linalg.norm(next_step) <= (1 - _DECREASE * fraction) * size:
                 return trial
             _, ratio = unbalanced(at, t)

@@ -204,10 +204,10 @@ class _Point:
         restore_constraints(at, state.time)
         motions = set_forces(at, state.time, axes)
         basis = free_directions(motions)
-        self.rows, self.to_free = at.rows.copy(), basis.T @ motions.resolve.T
+        self.rows, self.to_free = at.rows.copy(), basis.T @ motions.to_increments.T
         self.force, self.K = self.to_free @ self.rows, basis.T @ motions.statics @ basis
-        self.columns = motions.resolve @ basis
-        self.project = basis.T @ motions.mass @ motions.resolve.T
+        self.columns = motions.to_increments @ basis
+        self.project = basis.T @ motions.mass @ motions.to_increments.T
         _, self.unbalance = unbalanced(at, state.time)
         self.state = at.state(state.time)
 

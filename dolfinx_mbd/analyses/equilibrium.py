@@ -280,7 +280,7 @@ def _step(motions: SmallMotions, basis: Array, at: Assembler) -> Array:
     loads are eliminated if their equations determine them as functions of the motion.
     """
     K = basis.T @ motions.statics @ basis
-    force = basis.T @ (motions.resolve.T @ at.rows)
+    force = basis.T @ (motions.to_increments.T @ at.rows)
     count = K.shape[1] - len(motions.states)
     if len(motions.states):
         return bounded(at, basis @ _step_with_states(K, force, count))
@@ -322,7 +322,7 @@ def _advance(at: Assembler, t: float, axes: Axes, motions: SmallMotions, step: A
     contact forces, for example if the teeth of gears pass through each other.
     """
     start, angles, states = at.q.copy(), at.angles.copy(), at.system.states
-    delta, values = motions.resolve @ step, at.v[states].copy()
+    delta, values = motions.to_increments @ step, at.v[states].copy()
     bodies = slice(len(at.v) - len(states))
     delta *= _fraction_to_contact(at, delta)
     before = float(at.rows[bodies] @ delta[bodies])
@@ -333,7 +333,7 @@ def _advance(at: Assembler, t: float, axes: Axes, motions: SmallMotions, step: A
         try:
             restore_constraints(at, t)
             trial = set_forces(at, t, axes)
-            force, move = trial.resolve.T @ at.rows, motions.resolve.T @ delta
+            force, move = trial.to_increments.T @ at.rows, motions.to_increments.T @ delta
             along = float(force[bodies] @ move[bodies])
             if along <= _OVERSHOOT * abs(before) or abs(before) < 1e-300:
                 break

@@ -143,7 +143,7 @@ def linearize(
         coefficients = motions.reduced(basis)
         poles, vectors = poles_of(*coefficients, len(system.states))
         free_motions = basis @ vectors
-        modes = motions.resolve @ free_motions
+        modes = motions.to_increments @ free_motions
         largest = np.abs(modes).argmax(axis=0)
         check_deformation(system, [state])
         return LinearizedSystem.from_matrices(
@@ -151,7 +151,7 @@ def linearize(
             state,
             coefficients,
             state_space=matrices,
-            basis=motions.resolve @ basis,
+            basis=motions.to_increments @ basis,
             axes=name,
             poles=poles,
             modes=modes / np.take_along_axis(modes, largest[None], axis=0),

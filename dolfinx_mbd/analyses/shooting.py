@@ -239,7 +239,7 @@ class PeriodMap:
         steps = min(count, _preparation(stepper))
         seeds = _Coordinates.at(at, states[count - steps], dt * count / (2 * np.pi)).columns()
         settled = back @ _propagated(equations, states[count - steps :], seeds)
-        settled[0, system.states] = 0.0
+        settled[0, system.states] = 0.0  # states of loads have no positions
         self.start = settled @ np.linalg.pinv(self._coordinates.of(settled), rcond=_RANK)
         self.end = back @ _propagated(equations, states, self.start)
         self.end[0, system.states] = 0.0
@@ -253,24 +253,24 @@ class PeriodMap:
         return float(np.linalg.norm(self.matrix, 2)) if self.matrix.size else 0.0
 
     def coordinates(self, increments: Array) -> Array:
-        """Return c of increments (4, nv, ...) of a state."""
+        """Return the coordinates c of increments of q, v, a and w, (4, nv, ...)."""
         return self._coordinates.of(increments)
 
 
 def _preparation(stepper: Stepper) -> int:
-    """Return the number of steps in which the differences of w decay."""
+    """Return the number of steps in which differences of the accelerations w decay to _DECAY."""
     # The spectral radius of Chung and Hulbert's methods: alpha_m = (2ρ − 1)/(ρ + 1)
     m = stepper.method
-    rho = min(abs(m.alpha_m + 1) / abs(2 - m.alpha_m), 0.999)
-    return int(np.clip(np.log(_DECAY) / np.log(max(rho, 0.1)), _FEWEST, _MOST))
+    rho = abs(m.alpha_m + 1) / abs(2 - m.alpha_m)
+    log_rho = np.log(np.clip(rho, 0.1, 0.999))  # finite and negative
+    return int(np.clip(np.log(_DECAY) / log_rho, _FEWEST, _MOST))
 
 
 def _propagated(equations: StepEquations, states: Sequence[State], columns: Array) -> Array:
-    """Return columns (4, nv, c) of the first state, propagated to the last one."""
-    x, no_forces = np.array(columns), None
+    """Return columns of increments (4, nv, n) of the first state, propagated to the last one."""
+    x, last = np.array(columns), states[-1]
+    no_forces = [np.zeros((len(rows), x.shape[2])) for rows in (last.v, last.lam)]
     for before, after in pairwise(states):
         equations.linearize(before, after)
-        if no_forces is None:
-            no_forces = tuple(np.zeros((len(rows), x.shape[2])) for rows in (after.v, after.lam))
         x, _ = equations.forward(x, *no_forces)
     return x

@@ -134,15 +134,15 @@ class Axes:
 class SmallMotions:
     """Matrices M_y, C_y, K_y, P, 𝒲, 𝒟 (nv, nv) and BP (nc, nv) of the module at one state.
 
-    `damping` is C_y with its gyroscopic part, `resolve` is P, `carry` is 𝒲 and `twist` is 𝒟.
-    `states` are the indices of the states of loads.
+    `damping` is C_y with its gyroscopic part, `to_increments` is P, `carry` is 𝒲 and `twist` is
+    𝒟. `states` are the indices of the states of loads.
     """
 
     mass: Array
     damping: Array
     stiffness: Array
     constraints: Array
-    resolve: Array
+    to_increments: Array
     carry: Array
     twist: Array
     states: NDArray[np.int64]
@@ -209,7 +209,7 @@ def balanced_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
     if not len(at.lam):
         return motions
     weights = 1 / np.sqrt(np.maximum(np.diag(motions.mass), 1e-300))
-    right = -weights * (motions.resolve.T @ at.rows)
+    right = -weights * (motions.to_increments.T @ at.rows)
     matrix = weights[:, None] * motions.constraints.T
     at.lam[:] = np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0]
     return small_motions(at, t, axes)

@@ -68,7 +68,7 @@ def state_space(
     state, m, count = at.state(t), basis.shape[1], len(inputs.names)
     # The coordinates y resolve motions in axes that rotate with the bodies. For a small y,
     # δq = P y, δv = P (ẏ + W y) and δa = P (ÿ + (W + D) ẏ + D W y)
-    P, W, D = motions.resolve, motions.carry, motions.twist
+    P, W, D = motions.to_increments, motions.carry, motions.twist
     force, feedthrough = input_slopes(at, state, inputs, outputs)
     force = P.T @ force
     M, C, K = motions.reduced(basis)

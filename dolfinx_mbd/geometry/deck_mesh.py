@@ -48,7 +48,9 @@ def add_numbers(known: set[int], numbers: Sequence[int]) -> None:
 
 
 class DeckMesh(NamedTuple):
-    """A mesh with its sets, with the attributes of a mesh of meshlane that `add_deck` uses.
+    """A mesh with its sets, in place of a mesh that the package meshlane reads.
+
+    It has the attributes of the latter that `add_deck` uses.
 
     Attributes:
         points: Positions of the nodes, shape (n, 3), in the units of the file.

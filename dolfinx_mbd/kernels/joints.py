@@ -93,7 +93,7 @@ def joint_gradients(p1: Array, Q1: Array, p2: Array, Q2: Array) -> Array:
 
 
 @kernel
-def joint_second(p1: Array, Q1: Array, p2: Array, Q2: Array, lam: Array) -> Array:
+def joint_second_derivatives(p1: Array, Q1: Array, p2: Array, Q2: Array, lam: Array) -> Array:
     """Return the derivative (J, 12, 12) of Gᵀλ with respect to both poses for constant λ (J, 6)."""
     J = p1.shape[0]
     D = np.zeros((J, 12, 12))
@@ -169,7 +169,7 @@ def _angle_gradient(Q1: Array, Q2: Array, i: int, j: int) -> Vector3:
 
 
 @kernel
-def rotation_second(Q1: Array, Q2: Array) -> Array:
+def rotation_second_derivatives(Q1: Array, Q2: Array) -> Array:
     """Return the second derivatives (J, 12, 12) of the angles about z with respect to poses."""
     D = np.zeros((Q1.shape[0], 12, 12))
     for j in range(Q1.shape[0]):

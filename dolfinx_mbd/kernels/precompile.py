@@ -38,12 +38,12 @@ joints.axis_coordinates f2 f3 f2 i1 i1 f1
 joints.add_axis_forces f1 f3 i2 i2 f2
 joints.constraint_rows f2 f3 i1 i1 f1 f1 i2 f1 f1 f2 f2 f1
 floating_frame.residual i2 f1 f1 f1 f1 f1 f2 f1 f1
-joints.joint_second f2 f3 f2 f3 f2
+joints.joint_second_derivatives f2 f3 f2 f3 f2
 matrices.add_bodies f1 i1 i1 f2 f2 f2
 matrices.add_products f3 i2 i2 f3 f3 i1 i2 i2 f2
 matrices.add_gradients f3 i2 i2 f3 i1 i2 f2
 frames.frame_velocity_tangents i2 f1 f1 f1 f3
-joints.rotation_second f3 f3
+joints.rotation_second_derivatives f3 f3
 joints.joint_bias f2 f3 f2 f2 f3 f2
 floating_frame.increment i2 f1 f1 f1
 joints.joint_angles f3 i1 i1 f1
@@ -114,7 +114,7 @@ def _complete_mark() -> Path:
     return Path(folder) / f"{kernel_sources()}.{sys.implementation.cache_tag}.all"
 
 
-def start_helpers_if_new() -> None:
+def start_kernel_compilation() -> None:
     """Start the processes that compile kernels, unless all kernels are on disk.
 
     Nothing is started if the folder of the compiled kernels is not writable.

@@ -28,7 +28,7 @@ from dolfinx_mbd.fem.mesh_checks import check_in_one_part
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.fem.prestress import BUCKLED, prestressed
 from dolfinx_mbd.fem.surface_integrals import body_size
-from dolfinx_mbd.kernels.precompile import start_helpers_if_new
+from dolfinx_mbd.kernels.precompile import start_kernel_compilation
 from dolfinx_mbd.phases import Phases
 from dolfinx_mbd.progress import Progress, is_shown
 from dolfinx_mbd.reduction.basis import Basis, free_basis
@@ -193,13 +193,16 @@ class Reducer:
             self._model = body = elastic_model(model, material)
             problem = elastic_problem(body)
             check_in_one_part(problem.space.mesh)
+            # Whether the stiffness itself resists rigid motions
             problem = replace(problem, supported=is_supported(problem))
         if body.prestress is not None:
             with phases("prestress"):
                 problem = prestressed(problem, body.prestress, **self._solver)
         self._problem = problem
         if problem.space.mesh.comm.size == 1:
-            start_helpers_if_new()
+            # In other processes, for the simulation that usually follows; MPI ranks would leave
+            # these no idle processors
+            start_kernel_compilation()
         with phases("interfaces"):
             self._interfaces = mesh_interfaces(
                 body.mesh, problem.space, interfaces, body.facet_tags

@@ -67,7 +67,7 @@ def damped(body: ReducedBody) -> ReducedBody:
     return body.replace(damping=DAMPING * body.stiffness, stiffening=None)
 
 
-class Peer:
+class ExudynSystem:
     """A system of Exudyn that is built, run and read."""
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class Peer:
         )
 
     def on_body(self, body: dict[str, Any], model: Model, interface: int) -> int:
-        """A marker at the mean of the nodes of an interface, in this mesh its point."""
+        """A marker at the mean of the nodes of an interface, which is its point in this mesh."""
         nodes = model.nodes[interface]
         return self.mbs.AddMarker(
             self.items.MarkerSuperElementPosition(
@@ -161,7 +161,7 @@ def test_accelerations(soft: Model, reference: Reference, gravity: Array) -> Non
     q[7:] = eta
     a = consistent_state(system, elastic_start="undeformed", q=q, v=v).a
 
-    peer = Peer()
+    peer = ExudynSystem()
     settings = {"initialAngularVelocity": SPIN, "gravity": gravity}
     placed = peer.body(soft, reduction.modes, **settings)
     peer.mbs.SetNodeParameter(placed["nGenericODE2"], "initialCoordinates", list(eta))
@@ -202,7 +202,7 @@ def test_pendulum(soft: Model, reference: Reference) -> None:
     start = consistent_state(system, elastic_start="undeformed", v=v)
     run = simulate(system, t_end=t_end, dt=dt, start=start, stride=every, method=METHOD)
 
-    peer = Peer()
+    peer = ExudynSystem()
     placed = peer.body(soft, reduction.modes, initialAngularVelocity=spin)
     pivot = peer.mbs.AddMarker(peer.items.MarkerBodyPosition(bodyNumber=peer.ground))
     peer.spherical(pivot, peer.on_body(placed, soft, 0))
@@ -281,9 +281,9 @@ def start_of_rod() -> tuple[Array, float, float]:
     return pin, float(pin[0] + LENGTH * np.cos(tilt)), float(tilt)
 
 
-def slider_crank_there(model: Model, modes: Array) -> Peer:
+def slider_crank_there(model: Model, modes: Array) -> ExudynSystem:
     """The same mechanism; its crank is what the joints see of it, a point on a driven circle."""
-    peer = Peer()
+    peer = ExudynSystem()
     mbs, items = peer.mbs, peer.items
     pin, slider, tilt = start_of_rod()
     turn = np.array(

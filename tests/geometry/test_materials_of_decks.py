@@ -82,6 +82,7 @@ def read(tmp_path: Path) -> Any:
 
 
 def by_hand(mesh: Any) -> mbd.ElasticModel:
+    # Names as the sets are defined; the section says "Front", but Abaqus ignores case
     steel = mbd.Material(210e9, 0.3, 7850.0, "Steel", 12e-6)
     return mbd.ElasticModel(mesh, {"front": steel, "BACK": mbd.Material(70e9, 0.33, 2700.0)})
 
@@ -105,10 +106,10 @@ def test_one_material_is_that_of_the_body(read: Any) -> None:
     mesh = read(abaqus(text, sets="*ELSET, ELSET=all\nfront, BACK"))
     model = mbd.ElasticModel(mesh)
     assert isinstance(model.material, mbd.Material) and model.material.name == "Steel"
-    assert {*mesh.materials} == {"front", "BACK"}
+    assert {*mesh.materials} == {"front", "BACK"}  # "all" overlaps these, and is not a group
 
 
-def test_sets_of_other_cells_keep_the_materials(read: Any) -> None:
+def test_materials_with_overlapping_sets(read: Any) -> None:
     """`hot` is part of one bar, and `middle` has cells of both."""
     sets = "*ELSET, ELSET=hot\n6\n*ELSET, ELSET=middle\n4, 5\n*ELSET, ELSET=all\nfront, BACK"
     with warnings.catch_warnings(record=True) as records:

@@ -52,7 +52,7 @@ def test_gradients_and_second_derivatives() -> None:
     second = differences(
         lambda d: np.einsum("jik,ji->jk", kernels.joint_gradients(*moved(pose, d)), lam), 12
     )
-    assert np.allclose(kernels.joint_second(*pose, lam), second, atol=1e-8)
+    assert np.allclose(kernels.joint_second_derivatives(*pose, lam), second, atol=1e-8)
 
 
 def test_bias_is_the_second_time_derivative() -> None:

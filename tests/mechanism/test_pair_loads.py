@@ -122,7 +122,10 @@ STIFFNESS, DAMPING, MASS, GUIDE = 2e3, 30.0, 2.0, 500.0
 
 
 def maxwell(motion: mbd.mechanism.PairMotion) -> tuple[Array, Array, Array]:
-    """Return the forces of a spring in series with a damper, and of a parallel spring along z."""
+    """Return force, moment and rates of a spring in series with a damper, beside a spring along z.
+
+    The states are the stretch of the first spring, m, shape (3,).
+    """
     stretch = motion.states
     force = -STIFFNESS * stretch - np.array([0, 0, GUIDE]) * motion.displacement
     return force, np.zeros(3), motion.velocity - STIFFNESS / DAMPING * stretch

@@ -48,11 +48,9 @@ def test_the_angle_of_a_driver_is_relative_to_the_initial_angle() -> None:
     assert run.joint("main").rotation[-1] == pytest.approx(np.pi / 3 + 1.0, abs=1e-12)
 
 
-@pytest.mark.parametrize(("offset", "speed"), [(0.0, 10.0), (-0.2, 10.0)])
-def test_an_offset_that_contradicts_the_placement_holds_with_a_warning(
-    offset: float, speed: float
-) -> None:
-    system = crank(np.pi / 3, Driver("drive", "main", constant_speed(speed), offset=offset))
+@pytest.mark.parametrize("offset", [0.0, -0.2])
+def test_an_offset_that_contradicts_the_placement_holds_with_a_warning(offset: float) -> None:
+    system = crank(np.pi / 3, Driver("drive", "main", constant_speed(10.0), offset=offset))
     with pytest.warns(PlacementWarning) as records:
         run = simulate(system, t_end=0.1, dt=1e-3)
     (warning,) = [w.message for w in records]

@@ -13,7 +13,7 @@ MODEL = {f.name for f in fields(ElasticModel) if f.init} - {"mesh", "material"}
 
 
 def flat(function: Callable[..., Any], mesh: Any, material: Any = None, **values: Any) -> Any:
-    """Call `reduce`, `transient` or another function of a body.
+    """Call `reduce` or another function of a body; model and options are given by flat keywords.
 
     Args:
         function: The function.

@@ -34,8 +34,8 @@ class Case:
 
     `place` is the relative position and `reach` the largest deviation, m; `turn` is the largest
     relative rotation, rad. `conservative` says that the wrenches at rest are the gradient of the
-    energy. `accuracy` is the relative accuracy of the derivatives, which are themselves differences
-    for the functions of users.
+    energy. `accuracy` is the relative accuracy of the derivatives; those of laws that are Python
+    functions are finite differences.
     """
 
     element: PairElement
@@ -52,12 +52,15 @@ def symmetric(seed: int) -> Array:
 
 
 def mixed(motion: mbd.mechanism.PairMotion) -> tuple[Array, Array]:
-    d, R, v, w = motion[1:5]
+    """Return a force and a moment that depend on the whole motion."""
+    _, d, R, v, w, _ = motion
     return -3.0 * d + d[0] * v + R[:, 1], np.cross(d, w) - motion.rotation_vector
 
 
 TABLE = mbd.mechanism.BearingTable(
-    [-9.0, 9.0], [k * symmetric(3)[:3, :3] for k in (1, 3)], [np.eye(3)] * 2
+    speed=[-9.0, 9.0],
+    stiffness=[k * symmetric(seed=3)[:3, :3] for k in (1, 3)],
+    damping=[np.eye(3)] * 2,
 )
 NEUTRAL = (np.full(3, 0.2), exp_rotation(np.array([0.3, 0.1, -0.2])))
 WHEELS = mbd.mechanism.GearPair(

@@ -84,18 +84,18 @@ class SteadyMotions:
         for _ in range(_NEWTON_STEPS):
             N = self._free(motions)[:, self._neutral :]
             y = _least_move(motions, at.values)
-            force = motions.resolve.T @ at.rows + motions.stiffness @ y
+            force = motions.to_increments.T @ at.rows + motions.stiffness @ y
             _, _, K = motions.reduced(N)
             y -= N @ np.linalg.solve(K, N.T @ force)
-            at.move(at.q.copy(), motions.resolve @ y)
-            at.v += motions.resolve @ (motions.carry @ y)
+            at.move(at.q.copy(), motions.to_increments @ y)
+            at.v += motions.to_increments @ (motions.carry @ y)
             motions = self._coefficients(at, state.time)
         row, ratio = unbalanced(at, state.time)
         if not ratio <= _BALANCE:
             raise SteadyError(f"{system.row_name(row)} is not in balance for a changed parameter")
         basis = self._free(motions)
         parts = state_space(at, state.time, motions, basis, inputs, self._outputs)
-        return *parts, motions.resolve @ basis
+        return *parts, motions.to_increments @ basis
 
     def _near_equilibrium(self, system: System) -> State:
         """Return a state near the equilibrium, for Newton's method."""

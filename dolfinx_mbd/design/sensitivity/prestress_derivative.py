@@ -61,7 +61,8 @@ class PrestressDerivatives:
         Args:
             law: Stress σ(u), which contains the parameter.
             initial: Initial stress σᵢ, which contains the parameter.
-            of_form: Function that returns the derivative of a form.
+            of_form: Function that returns the derivative of a form with respect to the parameter,
+                at constant nodal values of u.
         """
         problem, V = self.problem, self.problem.space
         u, measure = problem.prestress.displacement, problem.prestress.measure
@@ -70,21 +71,22 @@ class PrestressDerivatives:
         load = ufl.algorithms.expand_derivatives(of_form(ufl.inner(stress, strain(v)) * measure))
         W = scalar_space(V)
         p, q = ufl.TrialFunction(W), ufl.TestFunction(W)
-        explicit = of_form(geometric_stiffness(p, q, stress, measure))
-        change = ufl.algorithms.expand_derivatives(explicit)
+        at_constant_u = of_form(geometric_stiffness(p, q, stress, measure))
+        form = ufl.algorithms.expand_derivatives(at_constant_u)
         if not load.empty():
             b = fem.assemble_vector(fem.form(load))
             b.scatter_reverse(InsertMode.add)
             thickness = 1.0 if problem.thickness is None else problem.thickness
             forces = -thickness * b.array[: problem.num_owned, None]
-            moved = as_function(V, self._free.solve_body(np.asfortranarray(forces))[:, 0])
-            part = geometric_stiffness(p, q, law(moved), measure)
-            change = part if change.empty() else change + part
-        if change.empty():
+            du = as_function(V, self._free.solve_body(np.asfortranarray(forces))[:, 0])
+            by_displacement = geometric_stiffness(p, q, law(du), measure)
+            form = by_displacement if form.empty() else form + by_displacement
+        if form.empty():
             return None
-        A = assembled_matrix(change)
+        A = assembled_matrix(form)
         if problem.thickness is not None:
             A.scale(problem.thickness)
+        # As the mass matrix, K_σ has the same scalar matrix for each displacement component
         K = inertia_matrix(replace(problem, scalar_mass=A), np.eye(problem.dim))
         A.destroy()
         return K
@@ -95,17 +97,17 @@ class PrestressDerivatives:
 
 
 def prestressed_problem(
-    model: ElasticModel, free_stiffness: Callable[..., Any], prefix: str
+    model: ElasticModel, free_solver_class: Callable[..., Any], prefix: str
 ) -> tuple[ElasticProblem, PrestressDerivatives | None]:
     """Return the problem of a model with its prestress, and the derivatives of the prestress.
 
-    `free_stiffness` is the class of the solver of the body without prestress.
+    `free_solver_class` is the class of the solver of the body without prestress.
     """
     problem = elastic_problem(model)
     if model.prestress is None:
         return problem, None
     R = centred_motions(problem)
     factor = np.linalg.inv(np.linalg.cholesky(gram(problem.comm, R, problem.apply_mass(R)))).T
-    free = free_stiffness(problem, np.asfortranarray(R @ factor), prefix)
+    free = free_solver_class(problem, np.asfortranarray(R @ factor), prefix)
     problem = prestressed(problem, model.prestress, prefix=prefix)
     return problem, PrestressDerivatives(problem, free)

@@ -252,10 +252,10 @@ class Frames:
                 if displacement:
                     motion = np.zeros((len(first), 6))
                     motion[:, ALONG_Z] = 1.0
-                    points = self.position[first], self.position[second]
-                    D[selection] = kernels.joint_second(points[0], one, points[1], two, motion)
+                    p1, p2 = self.position[first], self.position[second]
+                    D[selection] = kernels.joint_second_derivatives(p1, one, p2, two, motion)
                 else:
-                    D[selection] = kernels.rotation_second(one, two)
+                    D[selection] = kernels.rotation_second_derivatives(one, two)
         return D
 
     def coordinate_derivatives(

@@ -193,7 +193,7 @@ class JointConstraints:
         hessians = np.zeros((6, self._entries, 12, 12))
         for motion in range(6):
             unit = np.tile(np.eye(6)[motion], (self._entries, 1))
-            hessians[motion] = kernels.joint_second(p1, Q1, p2, Q2, unit)
+            hessians[motion] = kernels.joint_second_derivatives(p1, Q1, p2, Q2, unit)
         if self.relations:
             related = self.relations.motions, self.relations.entries
             hessians[related] = self.relations.seconds()
@@ -274,7 +274,7 @@ class JointConstraints:
         if not self._entries:
             return
         p1, Q1, p2, Q2 = self._joint_frames()
-        D = kernels.joint_second(p1, Q1, p2, Q2, multipliers)
+        D = kernels.joint_second_derivatives(p1, Q1, p2, Q2, multipliers)
         G = self._gradients(p1, Q1, p2, Q2)
         if self.relations:
             lam = self.lam[self.relations.rows, None, None]

@@ -36,8 +36,8 @@ class ModalAnalysis:
         modes: Elastic modes with ∫ρ ψ·ψ = 1; their signs do not depend on the number of ranks.
         num_rigid: Number of rigid motions: six for a free body in one piece (three in the plane),
             zero if it is held.
-        num_below: Number of modes below `limit` from the inertia of K - λM, including rigid
-            motions. The solver has found the same number.
+        num_below: Number of modes below `limit`, including rigid motions: the number of negative
+            eigenvalues of K - λM (Sylvester's inertia). The solver has found the same number.
         limit: Frequency up to which modes were counted, Hz.
         space: Displacement space.
         seconds: Wall-clock time by phase, s.

@@ -201,11 +201,11 @@ def _is_library(path: str) -> bool:
 def _raised_everywhere(comm: Any) -> bool:
     """Return whether all ranks raise an error within a few seconds.
 
-    Each rank with an error enters a barrier that does not block. A collective question would
-    block, because the other ranks may be waiting for this rank in a computation.
+    Each rank with an error enters a barrier that does not block. A reduction over all ranks
+    would block, because the other ranks may be waiting for this rank in a computation.
     """
     request = comm.Ibarrier()
-    end = time.monotonic() + GRACE + 0.5 * comm.rank  # staggered, so that one rank reports
+    end = time.monotonic() + GRACE + 0.5 * comm.rank  # the first one aborts all
     while not request.Test():
         if time.monotonic() > end:
             return False

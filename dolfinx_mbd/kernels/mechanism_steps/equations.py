@@ -1,6 +1,7 @@
-"""Equations of a mechanism at one point, as compiled functions of its `Model`.
+"""Equations of a mechanism at one time and state, as compiled functions of its `Model`.
 
-They compute what `Assembler` and `Loads` compute, with the same kernels.
+They compute what `Assembler` and `Loads` compute, with the same kernels, so that `steps` is
+compiled as a whole.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from dolfinx_mbd.kernels.joints import (
     constraint_rows,
     joint_frames,
     joint_gradients,
-    joint_second,
-    rotation_second,
+    joint_second_derivatives,
+    rotation_second_derivatives,
 )
 from dolfinx_mbd.kernels.matrices import add_bodies, add_gradients, add_products
 from dolfinx_mbd.kernels.mechanism_steps.model import (
@@ -213,7 +214,8 @@ def derivatives(m: Model, t: float) -> None:
     if m.first.shape[0] == 0:
         return
     p1, Q1, p2, Q2 = joint_frames(m.position, m.rotation, m.first, m.second, m.turns, m.axes_signs)
-    D, G = joint_second(p1, Q1, p2, Q2, multipliers), joint_gradients(p1, Q1, p2, Q2)
+    D = joint_second_derivatives(p1, Q1, p2, Q2, multipliers)
+    G = joint_gradients(p1, Q1, p2, Q2)
     add_products(
         D, m.ends, m.ends, m.jacobians, m.jacobians, m.widths, m.end_starts, m.end_starts, m.K
     )
@@ -289,9 +291,9 @@ def _add_joint_loads(m: Model, multipliers: Array) -> None:
             unit = np.zeros((1, 6))
             unit[0, ALONG_Z] = 1.0
             p1, p2 = m.position[one : one + 1], m.position[two : two + 1]
-            H = joint_second(p1, Q1, p2, Q2, unit)
+            H = joint_second_derivatives(p1, Q1, p2, Q2, unit)
         else:
-            H = rotation_second(Q1, Q2)
+            H = rotation_second_derivatives(Q1, Q2)
         D, E = np.zeros((1, 12, 12)), np.zeros((1, 12, 12))
         for i in range(12 if motion == ABOUT else 0):
             for c in range(12):

@@ -54,7 +54,7 @@ class Dimension(NamedTuple):
 
         Radians are optional (N m and N m/rad), but cycles are not radians: 50 Hz is not 50 rad/s.
         """
-        return self[:4] == other[:4] and self.cycle == other.cycle
+        return self._replace(angle=0.0) == other._replace(angle=0.0)
 
 
 def _units() -> dict[str, tuple[float, Dimension]]:

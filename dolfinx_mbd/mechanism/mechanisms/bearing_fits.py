@@ -35,9 +35,9 @@ def check_fits(
     """Raise an error if a bore or a bearing does not fit its journal, or if bearings overlap."""
     journals = [] if shaft is None else [shaft.body.interface(name) for name in shaft.mains]
     bores = [] if case is None else [case.body.interface(name) for name in case.mains]
-    for k, film in enumerate(bearings["main"]):
+    for k, bearing in enumerate(bearings["main"]):
         journal = journals[k] if journals else None
-        _check(f"main bearing {k + 1}", film, journal, bores[k] if bores else None)
+        _check(f"main bearing {k + 1}", bearing, journal, bores[k] if bores else None)
     for k, rod in enumerate(rods):
         pin, distance = None, 0.0
         if shaft is not None:
@@ -78,8 +78,8 @@ def _check(
             text = f"the {part} has a radius of {inner:.6g} m, and the bore only {hole:.6g} m"
         elif hole > (1 + _MAX_SHELL) * inner:
             text = (
-                f"the bore has a radius of {hole:.6g} m, and the {part} only {inner:.6g} m, more "
-                f"than a bearing shell of {_MAX_SHELL:g} times the radius takes"
+                f"the bore has a radius of {hole:.6g} m, and the {part} only {inner:.6g} m; a "
+                f"bearing shell between them is at most {_MAX_SHELL:g} times the radius thick"
             )
     if text:
         where = "" if bore is None else f" (interface {bore.name!r})"
@@ -87,10 +87,11 @@ def _check(
         raise InputError(f"{label}{where}: {text}", argument=argument, value=value)
 
 
-def _check_overlap(design: EngineDesign, films: Sequence[JointClearance | None]) -> None:
+def _check_overlap(design: EngineDesign, bearings: Sequence[JointClearance | None]) -> None:
     """Raise an error if the big ends of two cylinders are in the same place of one pin."""
     throws: Any = np.exp(1j * np.asarray(design.throw_angles))
-    lengths = [0.0 if film is None else film.size[1] for film in films]
+    sizes = [(0.0, 0.0, 0.0) if bearing is None else bearing.size for bearing in bearings]
+    lengths = [length for _, length, _ in sizes]
     for i, j in combinations(range(design.cylinders), 2):
         distance = abs(float(design.positions[i] - design.positions[j]))
         required = 0.5 * (lengths[i] + lengths[j])
@@ -100,5 +101,5 @@ def _check_overlap(design: EngineDesign, films: Sequence[JointClearance | None])
                     f"the big ends of cylinders {i + 1} and {j + 1} are {distance:.6g} m apart on "
                     f"one pin; their bearings need {required:.6g} m",
                     argument="bearings",
-                    value=films[i],
+                    value=bearings[i],
                 )

@@ -100,7 +100,7 @@ def linearized_modes(linearized: LinearizedSystem, numbers: list[int]) -> Scene:
             value=linearized,
         )
     scene = mechanism_scene(Solution(system, [state]), np.zeros(1, dtype=np.int64))
-    jacobians = _frame_increments(system, state.q)
+    jacobians = _frame_jacobians(system, state.q)
     axis = _spin_axis(system, state)
     v_slices = {body.name: v for body, v in zip(system.bodies, system.v_slices, strict=True)}
     modes = []
@@ -129,12 +129,12 @@ def linearized_modes(linearized: LinearizedSystem, numbers: list[int]) -> Scene:
 
 
 def _line_increments(system: System, state: State, vector: Any) -> list[Any]:
-    """Return the complex displacements (nl, points, 3) of all lines for an increment (nv,)."""
+    """Return the complex displacements (1, points, 3) of each line for an increment (nv,)."""
     states = []
-    for change in (0.0 * vector.real, vector.real, vector.imag):
+    for change in (np.zeros_like(vector.real), vector.real, vector.imag):
         q = state.q.copy()
         for qs, vs in zip(system.q_slices, system.v_slices, strict=True):
-            if qs.stop - qs.start == vs.stop - vs.start:  # a body without a quaternion
+            if qs.stop - qs.start == vs.stop - vs.start:  # all bodies with lines
                 q[qs] += change[vs]
         states.append(q)
     lines = body_lines(system, np.array(states), 0.0)
@@ -154,7 +154,7 @@ def _displacement(surface: Surface, vector: Any) -> Any:
 
 def _spin_axis(system: System, state: State) -> Array:
     """Return the unit vector of the fastest rotation of a frame, or zero if nothing rotates."""
-    rates = _frame_increments(system, state.q) @ state.v
+    rates = _frame_jacobians(system, state.q) @ state.v
     spins = rates[:, 3:]
     speeds = np.linalg.norm(spins, axis=1)
     fastest = int(np.argmax(speeds))
@@ -172,7 +172,7 @@ def _whirl(displacement: Any, axis: Array) -> float:
     return -2 * area / size if size else 0.0
 
 
-def _frame_increments(system: System, q: Array) -> Array:
+def _frame_jacobians(system: System, q: Array) -> Array:
     """Return the motion of all frames per unit of each increment, shape (frames, 6, nv)."""
     jacobians = np.zeros((system.num_frames, 6, system.num_velocities))
     for body, qs, vs, fs in zip(

@@ -25,7 +25,16 @@ from dolfinx_mbd.reduction import InterfaceSpec
 from dolfinx_mbd.results.histories import rotation_matrices
 from tests.exudyn import test_motion
 from tests.exudyn.models import REFERENCES, Model, Reference, finite_elements, peer_body
-from tests.exudyn.test_motion import DAMPING, METHOD, RELATIVE, STEEL, Peer, bar, compare, damped
+from tests.exudyn.test_motion import (
+    DAMPING,
+    METHOD,
+    RELATIVE,
+    STEEL,
+    ExudynSystem,
+    bar,
+    compare,
+    damped,
+)
 from tests.models.bodies import box
 from tests.models.particles import Particles
 
@@ -34,7 +43,7 @@ alone = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="Exudyn runs on one r
 ENDS = ("left", "right")
 
 
-class Imported(Peer):
+class Imported(ExudynSystem):
     """Exudyn with an exported body in place of one that it creates from the mesh."""
 
     def __init__(self, flexible: Any, nodes: dict[str, list[int]]) -> None:
@@ -128,7 +137,7 @@ def test_slider_crank(
         report = export(reduced, tmp_path / "rod", "exudyn")
         assert any("damping" in note for note in report.notes)
         flexible, nodes = loaded(report.paths[0])
-    monkeypatch.setattr(test_motion, "Peer", lambda: Imported(flexible, nodes))
+    monkeypatch.setattr(test_motion, "ExudynSystem", lambda: Imported(flexible, nodes))
     peer = test_motion.slider_crank_there(None, None)  # type: ignore[arg-type]
     theirs = peer.run(t_end, dt, every * dt)
 
