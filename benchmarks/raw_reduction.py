@@ -52,7 +52,7 @@ def assemble(mesh: Any, ends: Sequence[str]) -> tuple[PETSc.Mat, PETSc.Mat, Arra
 
 
 def vector_mass(M: PETSc.Mat) -> scipy.sparse.csr_matrix:
-    """M ⊗ I."""
+    """Return the mass matrix M ⊗ I of the three components of displacements."""
     indptr, columns, values = M.getValuesCSR()
     scalar = scipy.sparse.csr_matrix((values, columns, indptr), shape=M.getSize())
     return scipy.sparse.kron(scalar, scipy.sparse.eye(3), format="csr")
@@ -67,6 +67,7 @@ def scipy_matrices(
 
 
 def dense(X: Array) -> PETSc.Mat:
+    """Return a dense PETSc matrix that shares the memory of an array."""
     D = PETSc.Mat().createDense(X.shape, array=X, comm=PETSc.COMM_SELF)
     D.assemble()
     return D

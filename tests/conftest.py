@@ -61,7 +61,7 @@ def remove_unfinished_forms(folder: Path) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
-    """After a failure, remove forms whose compilation was interrupted, by a time limit perhaps."""
+    """Remove forms whose compilation was interrupted, for example by a time limit."""
     report = yield
     if report.failed:
         remove_unfinished_forms(cache_of_forms())
@@ -149,20 +149,20 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def comm() -> MPI.Intracomm:
-    """The communicator of the run; tests must pass on 1, 2 and 3 ranks."""
+    """Return the communicator of the run; tests must pass on 1, 2 and 3 ranks."""
     return MPI.COMM_WORLD
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _keep_imports() -> None:
-    """What is there before a file's tests stays: their collections need not look at it again."""
+    """Exclude all present objects from garbage collection, which is then faster in the tests."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(autouse=True)
 def _same_environment() -> Iterator[None]:
-    """Take back what a library sets in the environment (executorlib the search path of Python)."""
+    """Restore the environment after a test (executorlib changes the search path of Python)."""
     before = dict(os.environ)
     yield
     before["PYTEST_CURRENT_TEST"] = os.environ["PYTEST_CURRENT_TEST"]  # (pytest's)
@@ -173,7 +173,7 @@ def _same_environment() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _tidy() -> Iterator[None]:
-    """PETSc objects are destroyed together on all ranks, not when a rank happens to collect."""
+    """Destroy PETSc objects together on all ranks, not when one rank collects garbage."""
     yield
     if MPI.COMM_WORLD.size > 1:
         gc.collect()

@@ -89,7 +89,7 @@ class Bench:
     run: Solution
 
     def file(self, name: str, write: Callable[[Path], object]) -> Path:
-        """A file that the first rank has written."""
+        """Return a file that the first rank has written."""
         path = self.folder / name
         if self.comm.rank == 0:
             write(path)
@@ -111,7 +111,7 @@ Call = Callable[[Bench], object]
 
 
 def case(name: str, text: str, call: Call, kind: type[Exception] = ValueError) -> Any:
-    """A case: a pattern of the message, what is called, the kind of error."""
+    """Return a case: the pattern of the message, the call, the kind of error."""
     return pytest.param(call, kind, text, id=name)
 
 
@@ -143,7 +143,7 @@ def on_mesh(make: Callable[[MPI.Intracomm], Any], **options: Any) -> Call:
 
 
 def cube(cell: CellType, move: float, at: float = 1.0, n: int = 2) -> Callable[..., Any]:
-    """A cube of n³ boxes with the node at (at, at, at) moved."""
+    """Return a cube of n³ boxes in which one node is moved to (at, at, at)."""
 
     def make(comm: MPI.Intracomm) -> Any:
         mesh = create_box(comm, [np.zeros(3), np.ones(3)], [n, n, n], cell)
@@ -155,7 +155,7 @@ def cube(cell: CellType, move: float, at: float = 1.0, n: int = 2) -> Callable[.
 
 
 def two_boxes(model: Any) -> None:
-    """Two boxes side by side that do not share the nodes between them."""
+    """Add two boxes side by side that do not share the nodes between them."""
     for x in (0, 1):
         model.occ.addBox(x, 0, 0, 1, 1, 1)
     model.occ.synchronize()
@@ -165,7 +165,7 @@ def two_boxes(model: Any) -> None:
 
 
 def no_group(model: Any) -> None:
-    """A meshed box without a name."""
+    """Add a meshed box without a name."""
     model.occ.addBox(0, 0, 0, 1, 1, 1)
     model.occ.synchronize()
     model.mesh.generate(3)
@@ -201,7 +201,7 @@ def rod(**changes: Any) -> Call:
 
 
 def tilted() -> ReducedBody:
-    """A rod whose bores are not parallel."""
+    """Return a rod whose bores are not parallel."""
     body = slender_rod()
     axes = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])
     return body.replace(
@@ -230,7 +230,7 @@ def truncated(path: Path) -> None:
 
 
 def off_centre_link(b: Bench) -> Solution:
-    """A link of 0.4 m between points 1 m apart."""
+    """Return a link of 0.4 m between points 1 m apart."""
     ground = Ground({"a": Frame(), "b": Frame((1.0, 0, 0))})
     link = RigidBody("link", 1.0, [0.1] * 3, frames={"a": Frame(), "b": Frame((0.4, 0, 0))})
     joints = [
@@ -241,7 +241,7 @@ def off_centre_link(b: Bench) -> Solution:
 
 
 def wild(t: float, motion: Any) -> tuple[float, float, float]:
-    """A force that always pushes to the other side: no step of 0.01 s has a solution.
+    """Return a force that always pushes to the other side: no step of 0.01 s has a solution.
 
     The tip stands near y = 0 and one step with this force moves it further than it is off.
     """
@@ -249,12 +249,12 @@ def wild(t: float, motion: Any) -> tuple[float, float, float]:
 
 
 def from_the_middle_of_a_step(t: float, motion: Any) -> tuple[float, float, float]:
-    """`wild` from 0.005 s on, so that the start is at rest."""
+    """Return the force `wild` from 0.005 s on, so that the start is at rest."""
     return wild(t, motion) if t > 0.005 else (0.0, 0.0, 0.0)
 
 
 def twice_held(b: Bench) -> Solution:
-    """Two hinges on one axis."""
+    """Return two hinges on one axis."""
     body = RigidBody.box("door", (1, 1, 0.1), mass=1.0, frames={"o": Frame(), "x": Frame()})
     ends = [revolute(f"hinge {n}", GROUND.frame(n), body.frame(n)) for n in "ox"]
     return simulate(System([GROUND, body], ends), t_end=1.0, dt=0.1)

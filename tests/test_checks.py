@@ -196,7 +196,7 @@ def test_messages_are_short() -> None:
 
 
 def expressions() -> list[Any]:
-    """UFL expressions, alone and in lists."""
+    """Return UFL expressions, alone and in lists."""
     mesh = create_unit_interval(MPI.COMM_SELF, 2)
     scalar = fem.Function(fem.functionspace(mesh, ("Lagrange", 1)))
     return [scalar, ufl.SpatialCoordinate(mesh), [scalar, 1.0], [[0.0], [scalar]]]

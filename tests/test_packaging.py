@@ -184,7 +184,7 @@ def test_documents_show_extras_that_exist() -> None:
 
 @pytest.fixture(scope="module")
 def tracked() -> set[str]:
-    """Names of the files of the repository according to git's index."""
+    """Return the names of the files of the repository according to git's index."""
     index = ROOT / ".git" / "index"
     if not index.is_file():
         pytest.skip("needs a clone of the repository")
@@ -195,7 +195,7 @@ def tracked() -> set[str]:
 
 @pytest.fixture(scope="module")
 def distributions(tracked: set[str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Source distribution and wheel; `python3 -m build` builds the wheel from the former."""
+    """Return source distribution and wheel; `python3 -m build` builds the wheel from the former."""
     pytest.importorskip("build")
     folder = tmp_path_factory.mktemp("build")
     for name in tracked:

@@ -20,13 +20,16 @@ OTHERS = {"cd", "conda", "docker", "git", "pip", "sudo"}
 
 
 def blocks(*languages: str) -> list[str]:
-    """The fenced blocks of README.md in these languages."""
+    """Return the fenced blocks of README.md in these languages."""
     fences = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
     return [text for language, text in fences if language in languages]
 
 
 def commands() -> list[str]:
-    """All commands that README.md shows, without prompts and comments; a `\\` joins lines."""
+    r"""Return all commands in README.md without prompts and comments.
+
+    A `\` at the end of a line joins it with the next one.
+    """
     lines: list[str] = []
     for block in blocks("bash", "console", "sh", "shell"):
         prompts = re.findall(r"^\$ (.*)$", block.replace("\\\n", " "), re.MULTILINE)

@@ -25,7 +25,7 @@ SCRIPT = FOLDER / "reference_cases.py"
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    """The script as a module."""
+    """Return the script as a module."""
     spec = importlib.util.spec_from_file_location("reference_cases", SCRIPT)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -43,7 +43,7 @@ run = simulate(System([Ground(), bob], [], loads=[force("push", bob.frame("o"), 
 
 
 def stderr_of(*words: str) -> str:
-    """Standard error of a process that must succeed."""
+    """Return the standard error of a process that must succeed."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONWARNINGS"}
     done = subprocess.run(
         [sys.executable, *words], capture_output=True, text=True, env=environment, timeout=300

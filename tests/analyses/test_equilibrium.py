@@ -57,7 +57,7 @@ def test_hanging_flexible_pendulum(start: float) -> None:
 
 
 def lever(tip_force: float | None, stiffness: float = 40.0) -> System:
-    """A lever on a torsion spring with a force down at its tip: k φ = −F l cos φ."""
+    """Return a lever on a torsion spring with a force down at its tip: k φ = −F l cos φ."""
     ground = Ground({"o": Frame()})
     arm = RigidBody(
         "arm", 1.0, [0.01] * 3, (0.5, 0, 0), frames={"o": Frame(), "tip": Frame((1.0, 0, 0))}

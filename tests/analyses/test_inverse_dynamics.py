@@ -118,7 +118,7 @@ def test_torque_of_a_known_motion() -> None:
 
 
 def four_bar(driven: str, sizes: tuple[float, ...] = (1.0, 0.5, 0.9, 0.8)) -> System:
-    """Base, crank, coupler and rocker; the crank starts along the base and turns, or the rocker."""
+    """Return a four-bar linkage of base, crank, coupler and rocker with these lengths."""
     base, crank, coupler, rocker = sizes
     ground = Ground({"o": Frame(), "p": Frame((base, 0, 0))})
     angle = 1.0

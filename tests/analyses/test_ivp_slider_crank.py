@@ -37,7 +37,7 @@ from tests.models.ivp_slider_crank import (
 
 
 def simeon(phi: float, q: np.ndarray, omega: float, rate: np.ndarray, crank: float) -> np.ndarray:
-    """Accelerations of (φ₁, φ₂, x₃, q) and the three multipliers from Simeon's equations."""
+    """Return accelerations of (φ₁, φ₂, x₃, q) and the three multipliers from Simeon's equations."""
     c, s = np.cos(crank - phi), np.sin(crank - phi)
     modal = np.zeros((4, 4))
     modal[0, 0] = modal[1, 1] = 0.5

@@ -275,7 +275,7 @@ def test_a_spinning_rod_on_a_hub() -> None:
 
 
 def spinning_rod() -> ReducedBody:
-    """The slender rod with a geometric stiffness of zero.
+    """Return the slender rod with a geometric stiffness of zero.
 
     The load's work on the rotation of the held end is then all that stiffens it, on both sides.
     """

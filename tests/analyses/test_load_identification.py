@@ -22,7 +22,7 @@ LOADS = ["big_end fx", "big_end fy", "small_end fx", "small_end fy"]
 
 @lru_cache
 def measured() -> tuple[mbd.ReducedBody, mbd.results.Solution, dict[str, np.ndarray]]:
-    """A rod in a slider-crank, its run, and the signals of its sensors with 1 % of noise."""
+    """Return a rod in a slider-crank, its run, and the signals of its sensors with 1 % of noise."""
     geometry = mbd.ConnectingRod(size=0.012)
     mesh = mbd.build_mesh(geometry, MPI.COMM_SELF)
     reduction = mbd.reduce(mesh, mbd.STEEL, interfaces=["big_end", "small_end"], num_modes=6)

@@ -60,7 +60,7 @@ def gas_engine() -> System:
 
 
 def crank(piston_mass: float = 0.0755) -> System:
-    """A flexible rod with stiffening, and a torque of the user."""
+    """Return a flexible rod with stiffening, and a torque of the user."""
     motor = lambda t, angle, rate: 20.0 + 3.0 * np.sin(angle)  # noqa: E731
     return slider_crank(
         slender_rod(bending=2, axial=0), torque=motor, crank_radius=0.15, crank_mass=0.36,
@@ -69,7 +69,7 @@ def crank(piston_mass: float = 0.0755) -> System:
 
 
 def stopped_pendulum() -> System:
-    """A pendulum with friction that hits a stop."""
+    """Return a pendulum with friction that hits a stop."""
     ground, bob = pendulum_bodies()
     loads = [
         JointFriction("friction", "pin", limit=0.5, rate=0.02),

@@ -35,7 +35,7 @@ ZERO = (0.0, 0.0, 0.0)
 
 
 def motions(body: str) -> dict[str, Any]:
-    """Displacements, small rotations and accelerations of the interface on the right."""
+    """Return displacements, small rotations and accelerations of the interface on the right."""
 
     def rotation(run: Any, k: int) -> np.ndarray:
         history, interface = run.body(body), run.system.body(body).reduced.interface("right")
@@ -84,7 +84,7 @@ def test_the_response_is_that_of_the_body(held: tuple[str, ...]) -> None:
 
 
 def oscillator(speed: float | None = None, k: float = 50.0, c: float = 0.3) -> System:
-    """A slider with spring and damper in a slot, which may turn at a constant speed."""
+    """Return a slider with spring and damper in a slot, which may turn at a constant speed."""
     ground = Ground({"o": Frame(), "x": Frame(axes=[(0, 0, 1), (1, 0, 0), (0, 1, 0)])})
     slider = RigidBody("slider", 2.0, [0.01] * 3, frames={"x": Frame(axes=ground.frames["x"].axes)})
     loads = [JointLoad("push", "slot", "displacement", 0.0), JointSpring("spring", "slot", k, c)]

@@ -179,7 +179,7 @@ def test_a_rigid_rotor_whirls_as_its_centre(factor: float) -> None:
 
 
 def check_against_a_long_run(cycle: Any, film: str, periods: int) -> None:
-    """A run from a point near the cycle ends with the orbit of the cycle, with the same step."""
+    """Assert that a long run from a point near the cycle ends in the orbit of the cycle."""
     steps = len(cycle) - 1
     start = replace(cycle.final_state, q=cycle.final_state.q.copy(), memory={})
     for part in cycle.system.q_slices[1:-1]:  # all bodies but the ground and the clutch

@@ -69,11 +69,11 @@ class Lattice:
         return T
 
     def reduced(self, A: np.ndarray) -> np.ndarray:
-        """A full-order matrix on the coordinates with rigid ends."""
+        """Return a full-order matrix on the coordinates with rigid ends."""
         return self.T.T @ A @ self.T
 
     def _modes(self) -> np.ndarray:
-        """The elastic modes of the free lattice over its coordinates, M-orthonormal."""
+        """Return the elastic modes of the free lattice over its coordinates, M-orthonormal."""
         K, M = self.reduced(self.K), self.reduced(self.M)
         L = np.linalg.cholesky(M)
         inverse = np.linalg.inv(L)
@@ -82,7 +82,7 @@ class Lattice:
         return inverse.T @ vectors[:, 6:]
 
     def tensions_stiffness(self, u: np.ndarray) -> np.ndarray:
-        """Geometric stiffness of the bars' tensions in a displacement, full order."""
+        """Return the geometric stiffness of the bars' tensions in a displacement, full order."""
         size = len(u)
         A = np.zeros((size, size))
         for (i, j), EA in zip(self.bars, self.rigidity, strict=True):
@@ -93,7 +93,7 @@ class Lattice:
         return A
 
     def _stiffening(self) -> Stiffening:
-        """Unit cases with inertia relief, as the reduction of a mesh has them."""
+        """Return the unit cases with inertia relief, as in the reduction of a mesh."""
         loads = np.zeros((3 * len(self.x), 18))
         coordinates = np.zeros((self.T.shape[1], 18))
         for c, (i, j) in enumerate(SPINS):
@@ -121,7 +121,7 @@ class Lattice:
         return Stiffening(np.array(matrices[:6]), np.array(matrices[6:]).reshape(2, 6, *A.shape))
 
     def body(self, stiffening: bool = False) -> ReducedBody:
-        """The reduced body with all modes; point "middle" is a particle between the ends."""
+        """Return the reduced body with all modes; point "middle" is a particle between the ends."""
         # field 0 is the position, field k the mode k
         fields = np.vstack([self.x.ravel(), (self.T @ self.modes).T]).reshape(-1, len(self.x), 3)
         self.node = int(np.flatnonzero(~(self.ends["left"] | self.ends["right"]))[1])

@@ -37,7 +37,7 @@ HEADER = {"name": "Pleuel 1 – λ", "values": [1.5, float("nan"), None], "table
 
 
 def body() -> ReducedBody:
-    """A body with every part that a file can hold, and few numbers."""
+    """Return a body with every part that a file can hold, and few numbers."""
     whole = Particles(1).body(stiffening=True)
     return whole.replace(
         points=(MaterialPoint("middle", [1, 2, 3], [[4, 5, 6]]),),
@@ -77,7 +77,7 @@ def test_objects_are_not_written(tmp_path: Path) -> None:
 
 
 def directory_bits(data: bytes) -> list[int]:
-    """Numbers of all bits of the zip format's own records."""
+    """Return the numbers of the bits of all records of the zip format."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         starts = [info.header_offset for info in archive.infolist()]
         tail = archive.start_dir

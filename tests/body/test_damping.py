@@ -18,12 +18,12 @@ from tests.body.lattice import Lattice
 
 @pytest.fixture(scope="module")
 def body() -> ReducedBody:
-    """A free body with twelve orthonormal modes."""
+    """Return a free body with twelve orthonormal modes."""
     return Lattice().body().truncated(12)
 
 
 def ratios(body: ReducedBody) -> np.ndarray:
-    """Damping ratios of the modes of (M, K, C), in the order of their frequencies."""
+    """Return damping ratios of the modes of (M, K, C), in the order of their frequencies."""
     n = body.num_modes
     inverse = np.linalg.inv(body.mass)
     A = np.block(
@@ -36,7 +36,7 @@ def ratios(body: ReducedBody) -> np.ndarray:
 
 
 def mixed(body: ReducedBody, seed: int = 1) -> ReducedBody:
-    """The same body in other elastic coordinates, which are not orthonormal."""
+    """Return the same body in other elastic coordinates, which are not orthonormal."""
     n = body.num_modes
     T = np.random.default_rng(seed).normal(size=(n, n)) + 4 * np.eye(n)
     full = np.zeros((n + 1, n + 1))
@@ -100,7 +100,7 @@ def test_damping_survives_a_file(
 
 
 def free_decay(body: ReducedBody, mode: int, step: float) -> np.ndarray:
-    """η of a mode of a body that falls freely, and where its frame is, from a simulation.
+    """Return η of a mode of a freely falling body, and the drift of its frame, from a simulation.
 
     It falls, as without any force at all the tolerance of the rigid rows would be relative to zero.
     """
@@ -127,7 +127,7 @@ def free_decay(body: ReducedBody, mode: int, step: float) -> np.ndarray:
 
 
 def decrement(time: np.ndarray, x: np.ndarray) -> float:
-    """Logarithmic decrement per period of a free oscillation, a fit through its maxima."""
+    """Return the logarithmic decrement of a free oscillation, fitted to its maxima."""
     k = np.flatnonzero((x[1:-1] > x[:-2]) & (x[1:-1] >= x[2:])) + 1
     left, top, right = x[k - 1], x[k], x[k + 1]
     peaks = top - (right - left) ** 2 / (8 * (left - 2 * top + right))

@@ -20,7 +20,7 @@ POINTS, MODES, TIMES = BLOCK_SIZE + 37, 7, 2 * BLOCK_SIZE + 11
 
 
 def tensors(components: np.ndarray) -> np.ndarray:
-    """Symmetric tensors (..., 3, 3) from components (6, ...)."""
+    """Return symmetric tensors (..., 3, 3) from components (6, ...)."""
     xx, yy, zz, xy, yz, zx = components
     rows = [[xx, xy, zx], [xy, yy, yz], [zx, yz, zz]]
     return np.moveaxis(np.array(rows), (0, 1), (-2, -1))

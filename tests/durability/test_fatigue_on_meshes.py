@@ -21,7 +21,7 @@ MATERIAL = mbd.durability.FatigueMaterial(name="steel", knee_stress=200e6, knee_
 
 @pytest.fixture(scope="module")
 def bar() -> mbd.reduction.Reduction:
-    """A bar with two interfaces."""
+    """Return a bar with two interfaces."""
     return mbd.reduce(box(COMM), mbd.STEEL, interfaces=["left", "right"], num_modes=4)
 
 

@@ -284,7 +284,7 @@ RADIUS, SIGMA = 0.01, 1e6
 
 
 def kirsch(x: Any) -> Any:
-    """Stress around a hole in an infinite plate under tension along x, as UFL."""
+    """Return the stress around a hole in an infinite plate under tension along x, as UFL."""
     r2 = ufl.dot(x, x)
     c, s = (x[0] ** 2 - x[1] ** 2) / r2, 2 * x[0] * x[1] / r2  # cos 2θ, sin 2θ
     k = RADIUS**2 / r2
@@ -297,7 +297,10 @@ def kirsch(x: Any) -> Any:
 
 
 def plate_with_hole(length: float, width: float, size: float) -> mbd.fem.TaggedMesh:
-    """A plate with curved cells, finer at the hole, and the groups "left", "right" and "sides"."""
+    """Return a plate with curved cells that are finer at the hole.
+
+    Its groups are "left", "right" and "sides".
+    """
 
     def build(model: Any) -> None:
         occ, field = model.occ, model.mesh.field
@@ -333,7 +336,10 @@ def plate_with_hole(length: float, width: float, size: float) -> mbd.fem.TaggedM
 
 
 def ring(cells: int) -> mbd.fem.TaggedMesh:
-    """A ring of outer radius 4 a in four sectors, each with cells × cells squares in two halves."""
+    """Return a ring of outer radius 4 a in four sectors.
+
+    Each sector has two halves with cells × cells squares.
+    """
 
     def build(model: Any) -> None:
         geo, mesh = model.geo, model.geo.mesh
@@ -366,7 +372,10 @@ def ring(cells: int) -> mbd.fem.TaggedMesh:
 
 
 def concentration(cells: int) -> float:
-    """Greatest principal stress over that of an infinite plate, under Kirsch's tractions."""
+    """Return the greatest principal stress relative to that of an infinite plate.
+
+    The tractions are those of Kirsch's solution.
+    """
     mesh = ring(cells)
     tags = tuple(mesh.groups[name][1] for name in ("seat", "edge"))
     ds = ufl.Measure("ds", domain=mesh.mesh, subdomain_data=mesh.facet_tags)(tags)

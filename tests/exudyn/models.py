@@ -64,7 +64,11 @@ class Model:
         return tuple(i.blocks for i in mesh_interfaces(self.mesh, space, self.interfaces))
 
     def reduction(self, reference: Reference) -> Reduction:
-        """Attached: constraint modes of the second interface and fixed-interface modes, as are."""
+        """Return the reduction of the model with a reference condition.
+
+        "attached" keeps the constraint modes of the second interface and the fixed-
+        interface modes unchanged.
+        """
         settings: dict[str, Any] = {"interfaces": self.interfaces, "num_modes": self.num_modes}
         if reference == "attached":
             settings |= {"attached_to": self.ends[0]}
@@ -76,14 +80,14 @@ class Model:
 
 
 def csr(A: PETSc.Mat) -> scipy.sparse.csr_matrix:
-    """A sequential PETSc matrix for SciPy."""
+    """Return a sequential PETSc matrix for SciPy."""
     assert A.comm.tompi4py().size == MPI.COMM_SELF.size
     indptr, columns, values = A.getValuesCSR()
     return scipy.sparse.csr_matrix((values, columns, indptr), shape=A.getSize())
 
 
 def finite_elements(model: Model, modes: Array | None = None) -> Any:
-    """Exudyn's `FEMinterface` with the nodes and matrices of a model and, if given, our modes."""
+    """Return Exudyn's `FEMinterface` with nodes, matrices and modes of a model."""
     from exudyn.FEM import FEMinterface
 
     fem = FEMinterface()
@@ -96,7 +100,7 @@ def finite_elements(model: Model, modes: Array | None = None) -> Any:
 
 
 def peer_body(fem: Any) -> Any:
-    """Exudyn's reduced body, without its rounding of small entries."""
+    """Return Exudyn's reduced body, without its rounding of small entries."""
     from exudyn.FEM import ObjectFFRFreducedOrderInterface
 
     return ObjectFFRFreducedOrderInterface(fem, roundMassMatrix=0, roundStiffnessMatrix=0)

@@ -56,7 +56,10 @@ def here(t_end: float, dt: float, every: int) -> dict[str, np.ndarray]:
 
 
 def velocities() -> np.ndarray:
-    """Of both bodies; the first one's swings about the hook's, so that the rod keeps its length."""
+    """Return the initial velocities of both bodies, (2, 6).
+
+    The velocity of the first body swings it about the hook, so that the rod keeps its length.
+    """
     rod = np.array(PLACES[0]) + HOOK
     push = -np.cross(SPINS[0], HOOK)
     first = push + np.cross((0.0, 2.0, 1.0), rod)

@@ -63,7 +63,10 @@ def soft() -> Model:
 
 
 def damped(body: ReducedBody) -> ReducedBody:
-    """The body with damping, and without the geometric stiffening that Exudyn does not have."""
+    """Return the body with damping and without geometric stiffening.
+
+    Exudyn has no geometric stiffening.
+    """
     return body.replace(damping=DAMPING * body.stiffness, stiffening=None)
 
 
@@ -80,14 +83,17 @@ class ExudynSystem:
         self.sensors: dict[str, int] = {}
 
     def body(self, model: Model, modes: Array, **placement: Any) -> dict[str, Any]:
-        """Nodes and object of a flexible body with our modes."""
+        """Return nodes and object of a flexible body with our modes."""
         body = peer_body(finite_elements(model, modes))
         return body.AddObjectFFRFreducedOrder(
             self.mbs, stiffnessProportionalDamping=DAMPING, **placement
         )
 
     def on_body(self, body: dict[str, Any], model: Model, interface: int) -> int:
-        """A marker at the mean of the nodes of an interface, which is its point in this mesh."""
+        """Return a marker at the mean of the nodes of an interface.
+
+        This mean is the point of the interface in this mesh.
+        """
         nodes = model.nodes[interface]
         return self.mbs.AddMarker(
             self.items.MarkerSuperElementPosition(
@@ -135,7 +141,7 @@ class ExudynSystem:
 
 
 def compare(ours: Array, theirs: Array, scale: float | None = None) -> float:
-    """Greatest difference over the greatest value."""
+    """Return greatest difference over the greatest value."""
     assert ours.shape == theirs.shape
     return float(np.abs(ours - theirs).max() / (np.abs(theirs).max() if scale is None else scale))
 
@@ -222,7 +228,7 @@ def test_pendulum(soft: Model, reference: Reference) -> None:
 
 
 def spin_up(t: float) -> tuple[float, float, float]:
-    """Crank angle, its rate and acceleration: smooth from rest to full speed."""
+    """Return crank angle, rate and acceleration, which rise smoothly from rest to full speed."""
     T, s = RISE, 2 * np.pi / RISE
     if t >= T:
         return SPEED * (t - T / 2), SPEED, 0.0
@@ -238,7 +244,10 @@ CRANK, PISTON = 0.15, 0.075
 
 
 def slider_crank_here(reduced: ReducedBody) -> System:
-    """Crank about z, rod between two spherical joints, slider along x."""
+    """Return a slider-crank in this package, whose rod is between two spherical joints.
+
+    The crank rotates about z, the slider moves along x.
+    """
     ground = Ground({"main": Frame(), "guide": Frame((0, 0, 0), ALONG_X)})
     crank = RigidBody(
         "crank",
@@ -275,14 +284,17 @@ def slider_crank_here(reduced: ReducedBody) -> System:
 
 
 def start_of_rod() -> tuple[Array, float, float]:
-    """Position of the crank pin, of the slider, angle of the rod."""
+    """Return position of the crank pin, of the slider, angle of the rod."""
     pin = CRANK * np.array([np.cos(ANGLE), np.sin(ANGLE), 0.0])
     tilt = -np.arcsin(pin[1] / LENGTH)
     return pin, float(pin[0] + LENGTH * np.cos(tilt)), float(tilt)
 
 
 def slider_crank_there(model: Model, modes: Array) -> ExudynSystem:
-    """The same mechanism; its crank is what the joints see of it, a point on a driven circle."""
+    """Return the same mechanism in Exudyn.
+
+    The crank pin is a point that is driven on a circle.
+    """
     peer = ExudynSystem()
     mbs, items = peer.mbs, peer.items
     pin, slider, tilt = start_of_rod()

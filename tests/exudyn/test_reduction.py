@@ -31,19 +31,19 @@ RELATIVE = 1e-9
 
 
 def bar() -> Model:
-    """Straight tetrahedra, quadratic displacements, flat interfaces."""
+    """Return straight tetrahedra, quadratic displacements, flat interfaces."""
     mesh = box(MPI.COMM_SELF, cells=(8, 2, 1), cell=CellType.tetrahedron)
     return Model(mesh, STEEL, ("left", "right"), NUM_MODES)
 
 
 def rod() -> Model:
-    """Curved tetrahedra, quadratic displacements, bores as interfaces."""
+    """Return curved tetrahedra, quadratic displacements, bores as interfaces."""
     mesh = build_mesh(ConnectingRod(size=0.012, order=2), MPI.COMM_SELF)
     return Model(mesh, STEEL, ("big_end", "small_end"), NUM_MODES)
 
 
 def linear_rod() -> Model:
-    """Straight tetrahedra, linear displacements, bores as interfaces."""
+    """Return straight tetrahedra, linear displacements, bores as interfaces."""
     mesh = build_mesh(ConnectingRod(size=0.006, order=1), MPI.COMM_SELF)
     return Model(mesh, STEEL, ("big_end", "small_end"), NUM_MODES, degree=1)
 
@@ -60,7 +60,7 @@ def reduction(request: pytest.FixtureRequest, model: Model) -> Reduction:
 
 @pytest.fixture(scope="module")
 def hurty(model: Model) -> Any:
-    """Exudyn's finite elements with its own Hurty-Craig-Bampton modes, rigid ones included."""
+    """Return Exudyn's finite elements with its Hurty-Craig-Bampton modes, rigid ones included."""
     from exudyn.FEM import HCBstaticModeSelection
 
     fem = finite_elements(model)
@@ -74,23 +74,23 @@ def hurty(model: Model) -> Any:
 
 
 def blocks(H: Array, block: Any) -> Array:
-    """The matrix of the blocks that follow from H_kl, shape (rows, columns, 3, 3)."""
+    """Return the matrix of the blocks that follow from H_kl, shape (rows, columns, 3, 3)."""
     return np.block([[block(pair) for pair in row] for row in H])
 
 
 def cross(pair: Array) -> Array:
-    """∫ρ ψ̃_kᵀ ψ_l = −∫ρ ψ_k×ψ_l from H_kl, shape (3, 1)."""
+    """Return ∫ρ ψ̃_kᵀ ψ_l = −∫ρ ψ_k×ψ_l from H_kl, shape (3, 1)."""
     antisymmetric = pair.T - pair
     return np.array([[antisymmetric[1, 2]], [antisymmetric[2, 0]], [antisymmetric[0, 1]]])
 
 
 def tensor(pair: Array) -> Array:
-    """∫ρ ψ̃_kᵀ ψ̃_l = ∫ρ (ψ_k·ψ_l I − ψ_l ψ_kᵀ) from H_kl, shape (3, 3)."""
+    """Return ∫ρ ψ̃_kᵀ ψ̃_l = ∫ρ (ψ_k·ψ_l I − ψ_l ψ_kᵀ) from H_kl, shape (3, 3)."""
     return np.trace(pair) * np.eye(3) - pair.T
 
 
 def contractions(body: ReducedBody) -> dict[str, Array]:
-    """Exudyn's quantities of a reduced body by their names there."""
+    """Return the quantities of Exudyn's reduced body by their names in Exudyn."""
     S, H = body.first_moments, body.second_moments
     return {
         "totalMass": np.array(body.total_mass),

@@ -59,7 +59,7 @@ def test_mass_and_inertia_are_exact(comm: MPI.Intracomm, cell: str, degree: int)
 
 
 def _rigid_motion_is_exact(body: ReducedBody) -> None:
-    """Modes are M-orthogonal to the six rigid motions, which the space contains exactly."""
+    """Assert that the modes are M-orthogonal to the six rigid motions."""
     S, H = body.first_moments, body.second_moments
     size = np.sqrt(body.total_mass)
     assert np.abs(S[1:]).max() < 1e-9 * size

@@ -292,7 +292,10 @@ def test_an_end_moment_bends_it_to_a_circle() -> None:
         )
 
         def load(u: Array, part: float) -> tuple[Array, Array]:
-            """A moment m about z does work on the turn of the last slope p, p×δp/|p|²."""
+            """Return force and tangent of a moment m about z.
+
+            It does work on the rotation p×δp/|p|² of the last slope p.
+            """
             m, p = np.array([0.0, 0.0, 2 * np.pi * part]), u[-1, 1]
             square = p @ p
             g = np.cross(m, p) / square

@@ -375,7 +375,7 @@ def test_maggi_eliminates_the_reactions_of_a_joint() -> None:
     s.constants["velocity"].value[:] = -turn(np.array(rate), c) - c_dot
 
     def rows(accelerations: np.ndarray) -> np.ndarray:
-        """Lagrange's expressions of V, ω and u̇, at accelerations a₀, α and ü."""
+        """Return Lagrange's expressions for V, ω and u̇ with the accelerations a₀, α and ü."""
         s.constants["acceleration"].value[:] = accelerations[:2]
         s.constants["alpha"].value[...] = accelerations[2]
         s.state["u_ddot"].x.array[:] = accelerations[3:]

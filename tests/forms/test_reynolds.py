@@ -62,7 +62,7 @@ class CutFilm:
         return A, b
 
     def on_grid(self, values: np.ndarray) -> np.ndarray:
-        """Values of the degrees of freedom at the nodes of the grid, (n, m+1)."""
+        """Return values of the degrees of freedom at the nodes of the grid, (n, m+1)."""
         x = self.V.tabulate_dof_coordinates()
         i = np.rint(x[:, 0] / (2 * np.pi * RADIUS) * SHAPE[0]).astype(int)
         j = np.rint((x[:, 1] / LENGTH + 0.5) * SHAPE[1]).astype(int)

@@ -50,7 +50,7 @@ class Case(NamedTuple):
 
 
 def ring_sector() -> None:
-    """A third of a ring, 20 to 35 mm in radius and 15 mm thick, of hexahedra."""
+    """Write a third of a ring of hexahedra, 20 to 35 mm in radius and 15 mm thick."""
     occ = gmsh.model.occ
     profile = occ.addRectangle(0.02, 0.0, 0.0, 0.015, 0.015)
     occ.revolve([(2, profile)], 0, 0, 0, 0, 1, 0, 2 * np.pi / 3, [8], recombine=True)
@@ -62,7 +62,7 @@ def ring_sector() -> None:
 
 
 def stepped_shaft() -> None:
-    """A shaft of 80 mm with the diameters 20 and 14 mm, of tetrahedra."""
+    """Write a shaft of tetrahedra, 80 mm long, with the diameters 20 and 14 mm."""
     occ = gmsh.model.occ
     thick = occ.addCylinder(0, 0, 0, 0.05, 0, 0, 0.01)
     thin = occ.addCylinder(0.05, 0, 0, 0.03, 0, 0, 0.007)

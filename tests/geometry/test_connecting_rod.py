@@ -103,7 +103,7 @@ def test_every_cell_is_the_rod(rod: TaggedMesh) -> None:
 
 
 def _nodes(parameters: ConnectingRod) -> tuple[float, int, np.ndarray]:
-    """Least scaled Jacobian, number of tetrahedra and nodes of a rod, by gmsh alone."""
+    """Return least scaled Jacobian and numbers of tetrahedra and nodes of a rod, by gmsh."""
     gmsh = pytest.importorskip("gmsh")
     mine = not gmsh.isInitialized()
     if mine:
@@ -252,7 +252,7 @@ def test_split_body_is_bonded(comm: MPI.Intracomm) -> None:
 
 
 def _documented_ranges() -> dict[str, tuple[float, float]]:
-    """The table of the docstring: parameter to its range over the length."""
+    """Return the ranges of the parameters, relative to the length, from the docstring."""
     matches = re.findall(r"(\w+) +([\d.]+) … ([\d.]+)", ConnectingRod.__doc__ or "")
     return {name: (float(low), float(high)) for name, low, high in matches}
 

@@ -29,13 +29,13 @@ Lines = list[list[str]]
 
 @pytest.fixture
 def folder(comm: MPI.Intracomm, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One empty directory for all ranks."""
+    """Return one empty directory for all ranks."""
     path = tmp_path_factory.mktemp("files") if comm.rank == 0 else None
     return comm.bcast(path, root=0)
 
 
 def bar(model: Any) -> None:
-    """A bar 1×0.2×0.2 with its ends tagged."""
+    """Add a bar of 1×0.2×0.2 with tagged ends to the model."""
     volume = model.occ.addBox(0, 0, 0, 1, 0.2, 0.2)
     model.occ.synchronize()
     model.addPhysicalGroup(3, [volume], 7, name="body")
@@ -81,7 +81,7 @@ def _file(
 def _refused(
     comm: MPI.Intracomm, path: Path, kind: type[Exception] = MeshError, **options: Any
 ) -> Exception:
-    """The error of `read_mesh`, which must be the same on all ranks."""
+    """Return the error of `read_mesh`, which must be the same on all ranks."""
     with pytest.raises(kind) as error:
         read_mesh(path, comm, **options)
     assert len(set(comm.allgather((type(error.value), str(error.value))))) == 1
@@ -188,7 +188,7 @@ def _permuted_cell(nodes: Lines, elements: Lines) -> None:
 
 
 def _third_cell_at_a_facet(nodes: Lines, elements: Lines) -> None:
-    """One more cell on a facet inside the bar, with a node of its own."""
+    """Add a cell, with a node of its own, on a facet inside the bar."""
     cells = [set(e[-4:]) for e in elements if e[1] == "4"]
     shared = next(c & d for i, c in enumerate(cells) for d in cells[:i] if len(c & d) == 3)
     nodes.append([str(len(nodes) + 1), "0.5", "0.1", "3"])
@@ -208,7 +208,7 @@ def _collapsed_cell(nodes: Lines, elements: Lines) -> None:
 
 
 def _facet_that_is_not_one(nodes: Lines, elements: Lines) -> None:
-    """A tagged triangle between three nodes of the mesh, of which no cell has all."""
+    """Add a tagged triangle between three nodes that belong to no common cell."""
     cells = [set(e[-4:]) for e in elements if e[1] == "4"]
     first = next(e for e in elements if e[1] == "2")
     a, b = first[-3:-1]

@@ -30,7 +30,7 @@ gmsh = pytest.importorskip("gmsh")
 
 
 def write_step(path: Path, *, two: bool = False) -> None:
-    """A plate of 100 x 40 x 10 mm with a bore of 20 mm at its middle; or two plates that touch."""
+    """Write a plate of 100×40×10 mm with a central bore of 20 mm, or two adjacent plates."""
     gmsh.initialize(readConfigFiles=False, interruptible=False)
     try:
         gmsh.option.setNumber("General.Terminal", 0)
@@ -49,7 +49,7 @@ def write_step(path: Path, *, two: bool = False) -> None:
 
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with both files."""
+    """Return a folder with both STEP files."""
     comm = MPI.COMM_WORLD
     path: Path = comm.bcast(tmp_path_factory.mktemp("step"), root=0)
     if comm.rank == 0:

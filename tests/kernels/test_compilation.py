@@ -28,7 +28,7 @@ print(value, sum(tangent_derivative.stats.cache_hits.values()))
 
 
 def package(folder: Path) -> Path:
-    """The part of the package that the program needs, to be changed."""
+    """Return a copy of the part of the package that the program needs, which tests change."""
     source, copy = Path(dolfinx_mbd.__file__).parent, folder / "dolfinx_mbd"
     (copy / "kernels").mkdir(parents=True)
     (copy / "__init__.py").touch()

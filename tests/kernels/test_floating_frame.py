@@ -42,7 +42,7 @@ class Point:
 
 
 def differences(function, size: int, step: float = 1e-6) -> np.ndarray:
-    """Central differences of function(delta) at delta = 0."""
+    """Return central differences of function(delta) at delta = 0."""
     columns = []
     for k in range(size):
         delta = np.zeros(size)

@@ -31,7 +31,7 @@ MASS, INERTIA, GRAVITY = 2.0, 0.03, 9.81
 
 
 def lift(make, *drivers: Driver, position=(0.0, 0.0, 0.3), angle: float = 0.0, loads=()) -> System:  # type: ignore[no-untyped-def]
-    """A body on a vertical axis."""
+    """Return a body on a vertical axis."""
     ground = Ground({"o": Frame()})
     body = RigidBody(
         "body",

@@ -112,7 +112,7 @@ def test_derivatives_and_energy_along_joints(element: JointSpring | JointFrictio
 
 
 def energy_of_bodies(run: Solution) -> np.ndarray:
-    """Kinetic, elastic and gravitational energy of the bodies over time, summed."""
+    """Return the sum of kinetic, elastic and gravitational energy of the bodies over time."""
     s, energy = run.system, np.zeros(len(run))
     for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
         states = zip(run.q[:, qs], run.v[:, vs], strict=True)
@@ -121,7 +121,7 @@ def energy_of_bodies(run: Solution) -> np.ndarray:
 
 
 def stored(run: Solution) -> np.ndarray:
-    """Energy in springs and bushings over time."""
+    """Return the energy in springs and bushings over time."""
     at, energy = Assembler(run.system), []
     for t, q, angles in zip(run.time, run.q, run.angles, strict=True):
         at.q[:], at.angles[:] = q, angles

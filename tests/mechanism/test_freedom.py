@@ -12,7 +12,7 @@ import dolfinx_mbd as mbd
 
 @pytest.fixture(scope="module")
 def link() -> mbd.ReducedBody:
-    """A link that can bend in both directions, twist and stretch."""
+    """Return a link that can bend in both directions, twist and stretch."""
     mesh = create_interval(MPI.COMM_SELF, 8, [0, 1.0])
     model = mbd.BeamModel(mesh, mbd.forms.Section.rectangle(0.02, 0.03), mbd.STEEL)
     return mbd.reduce_beam(model, interfaces={"left": 0.0, "right": 1.0}, num_modes=12).body

@@ -9,7 +9,10 @@ import dolfinx_mbd as mbd
 
 
 def chain(scale: float, small: float, speed: float) -> mbd.System:
-    """A body on a spring, with a load of two decoupled states: scale·e^(−at) and small·e^(−bt)."""
+    """Return a body on a spring, and a load with two decoupled states.
+
+    The states are scale·e^(−at) and small·e^(−bt).
+    """
 
     def law(motion: mbd.mechanism.PairMotion) -> tuple[tuple[float, ...], ...]:
         one, two = motion.states

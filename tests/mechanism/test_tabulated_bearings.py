@@ -114,7 +114,7 @@ MASS = 40.0
 
 
 def rotor(speed: float, **options: Any) -> mbd.System:
-    """A disc of 40 kg on one bearing, 10 µm beside its neutral position, that spins freely."""
+    """Return a freely spinning disc of 40 kg on a bearing, 10 µm beside its neutral position."""
     ground, start = mbd.Ground({"o": mbd.Frame()}), np.array([1e-5, 0.0, 0.0])
     disc = mbd.RigidBody(
         "disc", MASS, [1.0] * 3, frames={"o": mbd.Frame()}, position=start, omega=(0, 0, speed)

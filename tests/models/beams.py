@@ -16,14 +16,17 @@ def slender_rod(
     axial: int = 1,
     start: float = 0.0,
 ) -> ReducedBody:
-    """A square bar along x from ``start``, modes in y and along x that are zero at the big end."""
+    """Return a square bar along x from ``start``.
+
+    Its modes, in y and along x, are zero at the big end.
+    """
     area, second = side**2, side**4 / 12
     points, weights = np.polynomial.legendre.leggauss(40)
     x, w = 0.5 * length * (points + 1), 0.5 * length * weights * density * area
     position = np.column_stack([start + x, np.zeros((len(x), 2))])
 
     def field(s: np.ndarray) -> np.ndarray:
-        """Displacement of all modes at points on the axis, (n, points, 3)."""
+        """Return the displacement of all modes at points on the axis, (n, points, 3)."""
         u = np.zeros((bending + axial, len(s), 3))
         for k in range(bending):
             u[k, :, 1] = np.sin((k + 1) * np.pi * s / length)

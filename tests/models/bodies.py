@@ -36,7 +36,9 @@ def box(
     hinge: bool = False,
     empty_rank: int | None = None,
 ) -> TaggedMesh:
-    """A box with the groups "left", "right" (ends in x), "top" and "all"; in two parts if `gap`.
+    """Return a box with the groups "left", "right" (ends in x), "top" and "all".
+
+    With `gap`, the box has two parts.
 
     If `hinge`, two halves that share one edge along z. With several ranks, the rank `empty_rank`
     gets no cell.
@@ -94,14 +96,17 @@ def without(comm: MPI.Comm, rank: int | None) -> Callable[..., Any] | None:
 
 
 def rigid_mass(body: ReducedBody) -> np.ndarray:
-    """Mass matrix of the undeformed body about its origin, shape (6, 6)."""
+    """Return the mass matrix of the undeformed body about its origin, shape (6, 6)."""
     m, c = body.total_mass, body.centre
     cross = np.array([[0, -c[2], c[1]], [c[2], 0, -c[0]], [-c[1], c[0], 0]])
     return np.block([[m * np.eye(3), -m * cross], [m * cross, body.inertia]])
 
 
 def dynamic_stiffness(body: ReducedBody, omega: float) -> np.ndarray:
-    """Forces over motions of the interfaces of the free body, 6 k by 6 k, unique to the body."""
+    """Return forces over motions of the k interfaces of the free body, (6 k, 6 k).
+
+    This matrix does not depend on the choice of the elastic coordinates.
+    """
     D = np.vstack([interface.motion for interface in body.interfaces])
     G = np.vstack(
         [

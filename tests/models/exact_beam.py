@@ -43,7 +43,7 @@ class ExactBeam:
     def square(
         cls, length: float, side: float, young: float, poisson: float, density: float, elements: int
     ) -> ExactBeam:
-        """A square section; shear factor 5/6."""
+        """Return a square section, with the shear factor 5/6."""
         A, second = side**2, side**4 / 12
         shear = young / 2 / (1 + poisson)
         return cls(
@@ -71,14 +71,14 @@ class ExactBeam:
         return np.array([self.EA, 1 / (1 / self.GA + self.step**2 / (12 * self.EI)), self.EI])
 
     def straight(self, start: tuple[float, float] = (0.0, 0.0)) -> Array:
-        """Unknowns of the straight beam along x, shape (3 (elements + 1),)."""
+        """Return unknowns of the straight beam along x, shape (3 (elements + 1),)."""
         u = np.zeros((self.elements + 1, 3))
         u[:, 0] = start[0] + np.linspace(0.0, self.length, self.elements + 1)
         u[:, 1] = start[1]
         return u.ravel()
 
     def strains(self, u: Array) -> Array:
-        """Γ, γ and κ in the elements, shape (elements, 3)."""
+        """Return the axial strain Γ, the shear strain γ and the curvature κ, (elements, 3)."""
         nodes = u.reshape(-1, 3)
         d = np.diff(nodes, axis=0) / self.step
         angle = 0.5 * (nodes[1:, 2] + nodes[:-1, 2])
@@ -86,11 +86,11 @@ class ExactBeam:
         return np.column_stack([c * d[:, 0] + s * d[:, 1] - 1, c * d[:, 1] - s * d[:, 0], d[:, 2]])
 
     def elastic_energy(self, u: Array) -> float:
-        """J."""
+        """Return the elastic energy, J."""
         return float(0.5 * self.step * np.sum(self.strains(u) ** 2 @ self.stiffness))
 
     def forces(self, u: Array) -> tuple[Array, Array]:
-        """Internal forces and their tangent in band storage of ``solve_banded``."""
+        """Return internal forces and their tangent in band storage of ``solve_banded``."""
         h, n = self.step, self.elements
         nodes, strain = u.reshape(-1, 3), self.strains(u)
         angle = 0.5 * (nodes[1:, 2] + nodes[:-1, 2])
@@ -119,7 +119,7 @@ class ExactBeam:
         return out, self._band(h * K)
 
     def mass(self) -> Array:
-        """Consistent mass in band storage."""
+        """Return the consistent mass matrix in band storage."""
         pair = self.step / 6 * np.array([[2.0, 1.0], [1.0, 2.0]])
         element = np.kron(pair, np.diag([self.rhoA, self.rhoA, self.rhoI]))
         return self._band(np.broadcast_to(element, (self.elements, 6, 6)))
@@ -133,7 +133,7 @@ class ExactBeam:
 
 
 def banded_product(band: Array, x: Array) -> Array:
-    """Product of a matrix in band storage with a vector."""
+    """Return the product of a matrix in band storage with a vector."""
     out, n = np.zeros_like(x), len(x)
     for row, offset in enumerate(range(_BAND, -_BAND - 1, -1)):  # entry (i, j) with j − i = offset
         j = slice(max(0, offset), min(n, n + offset))
@@ -143,7 +143,7 @@ def banded_product(band: Array, x: Array) -> Array:
 
 
 def dense(band: Array) -> Array:
-    """The matrix of a band storage."""
+    """Return the matrix of a band storage."""
     return np.column_stack([banded_product(band, e) for e in np.eye(band.shape[1])])
 
 
@@ -163,7 +163,7 @@ def _solve(band: Array, right: Array, held: Array) -> Array:
 def equilibrium(
     beam: ExactBeam, load: Array, held: list[int], u: Array | None = None, steps: int = 20
 ) -> Array:
-    """Unknowns in equilibrium with dead loads, reached in steps from the straight beam."""
+    """Return the unknowns in equilibrium with dead loads, in steps from the straight beam."""
     u, index = beam.straight() if u is None else u.copy(), np.array(held)
     for part in np.linspace(0.0, 1.0, steps + 1)[1:]:
         for _ in range(50):
@@ -196,7 +196,7 @@ class BeamRun:
     power: Array
 
     def deflection(self) -> Array:
-        """Of the middle across the chord between the ends, (nt,), m."""
+        """Return the deflection of the middle from the chord between the ends, (nt,), m."""
         middle = self.u.shape[1] // 2
         chord = self.u[:, -1, :2] - self.u[:, 0, :2]
         across = np.column_stack([-chord[:, 1], chord[:, 0]])
@@ -215,7 +215,7 @@ def slider_crank_run(
     dt: float,
     rho: float = 0.9,
 ) -> BeamRun:
-    """Rod of a slider-crank whose crank starts at rest at angle 0 and turns as prescribed.
+    """Simulate the rod of a slider-crank whose crank starts at rest at angle 0.
 
     Time integration: generalized-α (Chung and Hulbert) with the given ρ∞, Newton in each step.
     """
@@ -262,7 +262,7 @@ def slider_crank_run(
 
 
 def _pin(motion: tuple[float, float, float], radius: float) -> tuple[Array, Array, Array]:
-    """Position, velocity and acceleration of the crank pin."""
+    """Return position, velocity and acceleration of the crank pin."""
     angle, speed, acceleration = motion
     along = np.array([np.cos(angle), np.sin(angle)])
     across = np.array([-along[1], along[0]])

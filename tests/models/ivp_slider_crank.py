@@ -57,7 +57,7 @@ END: dict[str, Any] = {
 
 
 def rod(axial: float = 1.0) -> ReducedBody:
-    """The rod from its integrals; ``axial`` scales the longitudinal mass."""
+    """Return the rod from its integrals; ``axial`` scales the longitudinal mass."""
     S, H = np.zeros((5, 3)), np.zeros((5, 5, 3, 3))
     S[0, 0] = 0.5 * L2
     S[1:, 0], S[1:, 1] = LONG, ACROSS
@@ -98,7 +98,7 @@ def mechanism(axial: float = 1.0) -> System:
 
 
 def start(system: System) -> State:
-    """The test set's consistent start."""
+    """Return the consistent start of the IVP test set."""
     part, rates = system.q_slices[2], system.v_slices[2]
     q = np.concatenate([body.initial_coordinates() for body in system.bodies])
     v = np.zeros(system.num_velocities)

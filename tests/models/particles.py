@@ -33,7 +33,7 @@ class Particles:
         )
 
     def body(self, damping: bool = True, stiffening: bool = False) -> ReducedBody:
-        """The reduced body."""
+        """Return the reduced body."""
         n = len(self.K)
         rng = np.random.default_rng(9)
         spin, bend = rng.normal(size=(6, n, n)), rng.normal(size=(2, 6, n, n))

@@ -27,7 +27,7 @@ def plate(
     cell: CellType = CellType.quadrilateral,
     origin: tuple[float, float] = (0.0, 0.0),
 ) -> TaggedMesh:
-    """A rectangle with the groups "left" and "right", its ends in x."""
+    """Return a rectangle with the groups "left" and "right", its ends in x."""
     low = np.array(origin)
     mesh = create_rectangle(comm, [low, low + size], list(cells), cell)
     mesh.topology.create_connectivity(1, 2)
@@ -42,7 +42,7 @@ def plate(
 def on_springs(
     comm: MPI.Comm, squares: tuple[float, float], n: int = 2, **options: Any
 ) -> RotatingStructure:
-    """A soft square on a foundation of ω²ρ: translations are eigenvectors, exactly."""
+    """Return a soft square on a foundation ω²ρ, whose translations are exact eigenvectors."""
     square = create_rectangle(comm, [[-0.5, -0.5], [0.5, 0.5]], [n, n], CellType.quadrilateral)
     V = fem.functionspace(square, ("Lagrange", 2, (2,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)

@@ -10,7 +10,7 @@ from dolfinx_mbd.body.static_errors import unit_work
 
 
 def rod() -> mbd.ReducedBody:
-    """A uniform rod of 0.6 kg along x with an axial mode and a bending mode in the x-y plane."""
+    """Return a uniform rod of 0.6 kg along x, with an axial mode and a bending mode in x-y."""
     points, weights = np.polynomial.legendre.leggauss(12)
     x, masses = 0.5 * points, 0.3 * weights
     shapes = np.zeros((3, len(x), 3))

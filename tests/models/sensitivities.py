@@ -17,7 +17,7 @@ SELF = MPI.COMM_SELF
 
 
 def bar(size: tuple[float, float, float], cells: tuple[int, int, int]) -> mbd.fem.TaggedMesh:
-    """A box of two groups of cells, "low" and "up"."""
+    """Return a box of two groups of cells, "low" and "up"."""
     mesh = create_box(SELF, [np.zeros(3), np.array(size)], list(cells), CellType.hexahedron)
     owned = np.arange(mesh.topology.index_map(3).size_local, dtype=np.int32)
     upper = compute_midpoints(mesh, 3, owned)[:, 0] > size[0] / 3
@@ -31,14 +31,14 @@ def free_body(model: mbd.ElasticModel, num_modes: int) -> mbd.reduction.Reductio
 
 
 def stretch(model: mbd.ElasticModel, axis: int, size: float) -> mbd.Parameter:
-    """The size of a body along an axis."""
+    """Return the size of a body along an axis."""
     x = ufl.SpatialCoordinate(model.plain_mesh)
     parts = [x[k] / size if k == axis else 0 * x[k] for k in range(3)]
     return mbd.Parameter(f"size {axis}", "shape", velocity=ufl.as_vector(parts))
 
 
 def scaling_laws() -> Numbers:
-    """Laws that hold exactly on any mesh: material, size, several materials."""
+    """Return laws that hold exactly on any mesh: material, size, several materials."""
     sides = (0.3, 0.02, 0.012)
     mesh = bar(sides, (6, 1, 1))
     materials = {"low": mbd.STEEL, "up": mbd.forms.ALUMINIUM}
@@ -69,7 +69,7 @@ def scaling_laws() -> Numbers:
 
 
 def double_mode() -> Numbers:
-    """Traces of the 2×2 derivative of the double bending mode of a square bar."""
+    """Return the traces of the 2×2 derivative of the double bending mode of a square bar."""
     side, length = 0.02, 0.3
     model = mbd.ElasticModel(bar((length, side, side), (6, 1, 1)), mbd.STEEL)
     base = free_body(model, 2)
@@ -88,7 +88,7 @@ def double_mode() -> Numbers:
 
 
 def axial_mode() -> Numbers:
-    """L ∂ω/∂L of a bar with ν = 0 along its axis."""
+    """Return L ∂ω/∂L of a bar with ν = 0 along its axis."""
     material = mbd.Material(210e9, 0.0, 7850.0)
     model = mbd.ElasticModel(bar((0.1, 0.02, 0.015), (5, 1, 1)), material)
     base = free_body(model, 8)
@@ -100,7 +100,7 @@ def axial_mode() -> Numbers:
 
 
 def slender_bar() -> Numbers:
-    """L ∂ω/∂L and h ∂ω/∂h of a slender bar in bending across h."""
+    """Return L ∂ω/∂L and h ∂ω/∂h of a slender bar in bending across h."""
     length, height = 1.0, 0.01
     model = mbd.ElasticModel(bar((length, height, 0.02), (20, 1, 1)), mbd.STEEL)
     base = free_body(model, 1)
@@ -111,7 +111,7 @@ def slender_bar() -> Numbers:
 
 
 def taylor_slope() -> Numbers:
-    """Order of the remainder of the frequency of a bar of other length and height."""
+    """Return order of the remainder of the frequency of a bar of other length and height."""
     sides, step = np.array([0.15, 0.02, 0.012]), 4e-3
     frequencies, derivative = [], 0.0
     for s in (0.0, step, step / 2):

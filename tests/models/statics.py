@@ -29,7 +29,10 @@ def solve_held(
     held: dict[float, Callable[[np.ndarray], np.ndarray] | None],
     body_force: Any = None,
 ) -> fem.Function:
-    """Displacement under a body force, N/m³, with the planes x = c moved as given (None: held)."""
+    """Return the displacement under a body force, N/m³, with held planes x = c.
+
+    The planes move as the functions in `held`; None means that a plane does not move.
+    """
     u, v = ufl.TrialFunction(space), ufl.TestFunction(space)
     zero = fem.Constant(space.mesh, np.zeros(3))
     a = fem.form(forms.elastic_stiffness(u, v, material))
@@ -65,7 +68,7 @@ def solve_held(
 def interpolated(
     expression: Any, mesh: Any, degree: int, shape: tuple[int, ...] = ()
 ) -> fem.Function:
-    """A UFL expression on the discontinuous space of that degree."""
+    """Return a UFL expression interpolated on a discontinuous space of the degree."""
     f = fem.Function(fem.functionspace(mesh, ("DG", degree, shape) if shape else ("DG", degree)))
     points = f.function_space.element.interpolation_points
     f.interpolate(fem.Expression(expression, points() if callable(points) else points))
@@ -73,7 +76,7 @@ def interpolated(
 
 
 def probe(function: fem.Function, points: np.ndarray) -> np.ndarray:
-    """Values of a function at points, the same on every rank."""
+    """Return the values of a function at points, the same on every rank."""
     mesh = function.function_space.mesh
     x, cells, mine = locate(mesh, {str(k): p for k, p in enumerate(points)})
     size = function.function_space.dofmap.bs
@@ -84,19 +87,22 @@ def probe(function: fem.Function, points: np.ndarray) -> np.ndarray:
 
 
 def von_mises(u: Any, material: mbd.Material) -> Any:
-    """Von Mises stress as UFL, by the deviator."""
+    """Return the von Mises stress as UFL, from the deviator."""
     s = forms.stress(u, material)
     return ufl.sqrt(1.5 * ufl.inner(ufl.dev(s), ufl.dev(s)))
 
 
 def static_eta(body: ReducedBody, wrenches: np.ndarray) -> np.ndarray:
-    """η = K⁻¹ Σ motionᵀ w of self-equilibrated wrenches (nt, interfaces, 6), shape (nt, n)."""
+    """Return η = K⁻¹ Σ motionᵀ w of self-equilibrated wrenches, (nt, n).
+
+    The wrenches w have the shape (nt, interfaces, 6).
+    """
     motions = np.stack([i.motion for i in body.interfaces])
     return np.linalg.solve(body.stiffness, np.einsum("tki,kin->nt", wrenches, motions)).T
 
 
 def static_cases(problem: ElasticProblem, interfaces: tuple[MeshInterface, ...]) -> UnitCases:
-    """Displacements of the unit loads in the mean-axis frame, by one factorization."""
+    """Return the displacements of unit loads in the mean-axis frame, by one factorization."""
     basis = craig_bampton_basis(problem, interfaces, 0, prefix="test_static_", stiffening=True)
     assert basis.cases is not None
     return mean_axis_cases(problem, basis.cases)
@@ -105,7 +111,7 @@ def static_cases(problem: ElasticProblem, interfaces: tuple[MeshInterface, ...])
 def with_correction(
     reduction: mbd.reduction.Reduction, cases: UnitCases
 ) -> mbd.reduction.Reduction:
-    """A reduction with static correction, from the unit cases of the same body."""
+    """Return a reduction with static correction, from the unit cases of the same body."""
     dim = reduction.space.dofmap.bs
     residuals = residual_displacements(reduction.body, reduction.modes, cases, dim)
     return replace(reduction, residuals=residuals)

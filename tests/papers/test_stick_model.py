@@ -16,7 +16,7 @@ LENGTH, MASS, STIFFNESS = 0.7, 1.3, 2e7
 
 
 def free_rod(angle: float) -> tuple[_Sticks, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """A rod on no support; its mass matrix, the rows b and c, and the nodes."""
+    """Return a free rod: its mass matrix, the rows b and c, and its nodes."""
     ends = 0.2 + np.outer([0, LENGTH], [np.cos(angle), np.sin(angle)])
     sticks = _Sticks(StickModel(ends, [Rod(0, 1, MASS / LENGTH, STIFFNESS)]))
     _, _, b, c = sticks.frames(ends)
@@ -24,14 +24,14 @@ def free_rod(angle: float) -> tuple[_Sticks, np.ndarray, np.ndarray, np.ndarray,
 
 
 def rigid_field(ends: np.ndarray, motion: np.ndarray, spin: float = 0.0) -> np.ndarray:
-    """The vectors (d + θ k×r − spin² r), linear along the rod, at both its ends (4,)."""
+    """Return the vectors d + θ k×r − spin² r at both ends of the rod, (4,)."""
     r = ends - ends[0]
     across = np.column_stack([-r[:, 1], r[:, 0]])
     return (motion[:2] + motion[2] * across - spin**2 * r).ravel()
 
 
 def quadrature(f: np.ndarray, g: np.ndarray) -> float:
-    """∫ρA f·g of two fields that are linear between their values at the ends (4,)."""
+    """Return ∫ρA f·g of two fields that are linear between their values at the ends, (4,)."""
     points, weights = np.polynomial.legendre.leggauss(3)
     s = 0.5 * (1 + points[:, None])
     values = [(1 - s) * h[:2] + s * h[2:] for h in (f, g)]
@@ -107,7 +107,7 @@ def test_rows_are_derivatives_of_length_and_angle() -> None:
 
 
 def crank_sticks(angle: float, dt: float, t_end: float, torque: float = 0.3) -> StickMotion:
-    """A slider-crank of 0.1 and 0.4 m from rest at a crank angle."""
+    """Return a slider-crank with crank and rod of 0.1 and 0.4 m, at rest at a crank angle."""
     pin = 0.1 * np.array([np.cos(angle), np.sin(angle)])
     slider = [pin[0] + np.sqrt(0.4**2 - pin[1] ** 2), 0.0]
     rods = [Rod(0, 1, 2.0, 1e9, torque), Rod(1, 2, 1.0, 1e9)]
@@ -117,7 +117,7 @@ def crank_sticks(angle: float, dt: float, t_end: float, torque: float = 0.3) -> 
 
 
 def second_order(coarse: float, fine: float, scale: float) -> bool:
-    """Whether halving the step quarters the error, and their extrapolation vanishes."""
+    """Return whether halving the step quarters the error, and the extrapolated error vanishes."""
     return bool(1.9 < np.log2(coarse / fine) < 2.1 and abs(4 * fine - coarse) / 3 < 2e-5 * scale)
 
 

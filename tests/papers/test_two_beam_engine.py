@@ -32,7 +32,7 @@ PLANAR = [0, 1, 5, 6, 7, 11]
 
 
 def polynomials(h: float) -> list[tuple[Polynomial, Polynomial]]:
-    """(u, v) of each coordinate as polynomials of x, eq. (44) of the paper."""
+    """Return u and v of each coordinate as polynomials of x, eq. (44) of the paper."""
     x, zero = Polynomial([0, 1]), Polynomial([0])
     return [
         (1 - x / h, zero),

@@ -37,7 +37,7 @@ def at_rest(system: mbd.System) -> Solution:
 
 @pytest.fixture(scope="module")
 def hung() -> mbd.System:
-    """A hinged bar with a spring, a damper, a strut, a bushing, a torsion spring and two loads."""
+    """Return a hinged bar with springs, dampers and loads of several kinds."""
     points = {
         "hinge": (0, 0, 0),
         "above": (0.5, 0.4, 0),

@@ -31,7 +31,7 @@ Case = tuple[mbd.MeshBody, Solution]
 
 @pytest.fixture(scope="module")
 def case() -> Case:
-    """A rod in a slider-crank that its inertia bends; all vertices are on its boundary."""
+    """Return a rod in a slider-crank that its inertia bends; all vertices are on its boundary."""
     mesh, tags = box(tuple(LOW), tuple(HIGH), (6, 1, 2))
     model = mbd.ElasticModel(mesh, STEEL, facet_tags=tags)
     rod = mbd.MeshBody("rod", model, ends(0.0, 0.3), viscosity=1e-5, position=(0.15, 0, 0))
@@ -40,7 +40,7 @@ def case() -> Case:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder that all ranks share."""
+    """Return a folder that all ranks share."""
     return Path(COMM.bcast(str(tmp_path), root=0))
 
 

@@ -76,7 +76,7 @@ class Chain:
         return FrameRef(self.name, name)
 
     def line(self, q: ArrayLike) -> Array:
-        """The declaration of the picture."""
+        """Return the line of the element in pictures."""
         beads = np.asarray(q).reshape(-1, 3, 3)
         return np.concatenate([np.zeros((len(beads), 1, 3)), beads], axis=1)
 

@@ -72,7 +72,7 @@ def test_what_the_page_contains(name: str) -> None:
 
 
 def plate(count: int) -> mbd.ReducedBody:
-    """A curved plate of tetrahedra with stress; nearly all nodes are on its surface."""
+    """Return a curved plate of tetrahedra with stress; nearly all nodes are on its surface."""
     mesh, tags = box((0, -0.05, 0), (0.3, 0.05, 0.004), (3 * count, count, 1), "tetrahedron")
     mesh.geometry.x[:, 2] += 0.01 * np.sin(20 * mesh.geometry.x[:, 0])
     model = mbd.ElasticModel(mesh, STEEL, facet_tags=tags)

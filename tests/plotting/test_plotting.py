@@ -51,7 +51,7 @@ def pv(one_rank: None) -> Any:
 
 
 def bar(skin: bool = True) -> ReducedBody:
-    """A round bar along x that stretches, and bends in two planes: shapes in closed form."""
+    """Return a round bar along x that stretches and bends in two planes, in closed form."""
     length, mass = 0.2, 0.5
     ring = cylinder_shape(0.01, length, 0, (length / 2, 0.0, 0.0), sides=12)
     t = np.linspace(0.0, 1.0, 9)[:, None]

@@ -31,7 +31,7 @@ SKIN = Skin(POINTS, FACES, np.zeros((2, 4, 3)))
 
 @pytest.fixture
 def body() -> ReducedBody:
-    """A tetrahedron."""
+    """Return a tetrahedron."""
     return one_mode_body().replace(skin=SKIN)
 
 

@@ -27,7 +27,7 @@ def _one_rank() -> None:
 
 
 def response() -> FrequencyResponse:
-    """An oscillator of 10 Hz, 1 kg and 5 % damping, and the angle that a force makes."""
+    """Return an oscillator of 10 Hz, 1 kg and 5 % damping, and its angle under a force."""
     f = np.linspace(0.0, 30.0, 61)
     w, natural = 2 * np.pi * f, 20 * np.pi
     H = 1 / (natural**2 - w**2 + 0.1j * natural * w)
@@ -77,7 +77,7 @@ def test_spectra() -> None:
 
 
 def run_up() -> Waterfall:
-    """The second order of a run-up, with an amplitude of 3."""
+    """Return the second order of a run-up, with an amplitude of 3."""
     t = np.linspace(0.0, 2.0, 8001)
     angle = 2 * np.pi * (10 * t + 10 * t**2)
     return waterfall(t, 3 * np.sin(2 * angle), angle, axis="order", length=5)

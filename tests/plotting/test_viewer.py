@@ -45,7 +45,7 @@ def one_rank() -> None:
 
 
 def stressed_bar() -> ReducedBody:
-    """The bar with stresses per mode that differ from node to node."""
+    """Return the bar with stresses per mode that differ from node to node."""
     body = bar()
     assert body.skin is not None
     count = len(body.skin.points)
@@ -188,7 +188,7 @@ def test_bad_requests_are_refused(run: Solution, tmp_path: Path) -> None:
 
 # ---- lines: cables and beams --------------------------------------------------------------------
 def hanging(elements: int = 4) -> tuple[System, CableBody]:
-    """A cable that hangs from two points at unequal heights, and a ball on a rod at its middle."""
+    """Return a cable between two points at unequal heights, and a ball on a rod at its middle."""
     rope = CableBody(
         "rope",
         Cable(axial_stiffness=1e4, bending_stiffness=1e-2, linear_density=0.2, damping=1e-3),
@@ -270,7 +270,7 @@ def orbits(scene: dict[str, Any], k: int) -> np.ndarray:
 
 
 def shaft(speed: float) -> RotatingModes:
-    """A square shaft along its axis of rotation z: its bending modes are circles."""
+    """Return a square shaft along its axis of rotation z: its bending modes are circles."""
     from dolfinx.mesh import CellType, create_box, locate_entities_boundary
 
     corners = [(-0.01, -0.01, 0.0), (0.01, 0.01, 0.4)]

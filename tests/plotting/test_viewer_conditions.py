@@ -30,7 +30,7 @@ HOSTILE = (
 
 
 def hostile_run() -> Solution:
-    """A run in which all names that a user chooses are hostile texts."""
+    """Return a run in which all names that a user chooses are hostile texts."""
     ground = Ground({HOSTILE: Frame(), "wall": Frame((0.0, 0.2, 0.0))})
     rod = FlexibleBody(HOSTILE, stressed_bar())
     system = System(

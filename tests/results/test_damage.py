@@ -170,7 +170,7 @@ def test_files_of_the_first_edition(path: Path) -> None:
 
 
 def not_loaded(load: Load, path: Path) -> bool:
-    """Whether a file is refused, with its name; any other error fails the test."""
+    """Return whether loading a file raises an error with its name."""
     try:
         load()
     except RunFileError as error:

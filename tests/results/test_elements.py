@@ -39,7 +39,7 @@ SPRINGS = ("strut", "stop", "mount", "coil")
 
 @pytest.fixture(scope="module")
 def run() -> Solution:
-    """A flexible arm on a hinge, and a driven wheel, with a load of each kind."""
+    """Return a flexible arm on a hinge, and a driven wheel, with a load of each kind."""
     ground = Ground({"o": Frame(), "far": Frame((1.0, 1.0, 0.2)), "axle": Frame((0, -1.0, 0))})
     arm = FlexibleBody("arm", rod(), position=(0.5, 0, 0), damping_ratio=0.0)
     ends = {"a": Frame((-0.2, 0, 0)), "b": Frame((0.2, 0.1, 0))}

@@ -69,7 +69,7 @@ def stop() -> System:
 
 
 def wall() -> System:
-    """A ball between two walls."""
+    """Return a ball between two walls."""
     body = mass(0.5, velocity=(-100.0, 0, 0))
     ground = Ground({"o": Frame(axes=(1, 0, 0)), "w": Frame((1.0, 0, 0), axes=(-1, 0, 0))})
     law = ContactLaw(STIFFNESS, exponent=1.5)
@@ -83,7 +83,7 @@ ELEMENTS = [spring, bushing, joint_spring, stop, wall]
 
 
 def gain(system: System, dt: float, steps: int) -> tuple[float, float]:
-    """Growth of the energy over its first value, and the gain in the warning (0 without one)."""
+    """Return the growth of the energy relative to its first value, and the gain in the warning."""
     with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         energy = simulate(system, t_end=steps * dt, dt=dt).energies().total
@@ -126,7 +126,7 @@ def progressive(length: float, rate: float) -> float:
 
 
 def elements() -> System:
-    """Two bodies with elements of all kinds that store energy; all contacts are closed."""
+    """Return two bodies with elements of all kinds that store energy; all contacts are closed."""
     ground = Ground({"o": Frame((0.1, 0.2, 0.0)), "g": Frame(axes=(1, 2, 2))})
     frames = {"a": Frame((0.1, 0, 0.2)), "b": Frame((0, -0.1, 0), axes=(0, 1, 1))}
     one = RigidBody("one", 1.0, [0.1] * 3, frames=frames, position=(0.3, 0.1, 0.2))

@@ -13,7 +13,7 @@ from dolfinx_mbd.results.histories import rotation_matrices
 
 @pytest.fixture(scope="module")
 def run() -> Solution:
-    """A rigid slider-crank with gravity."""
+    """Return a rigid slider-crank with gravity."""
     rod = rigid_rod(length=0.4, mass=0.3, centre=0.15, thickness=0.02)
     parts = {"crank_radius": 0.1, "crank_mass": 0.5, "piston_mass": 0.2}
     gravity = (0.0, -9.81, 0.0)

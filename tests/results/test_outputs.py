@@ -40,7 +40,7 @@ def whole() -> Solution:
 
 
 def names_of(whole: Solution) -> list[str]:
-    """The names with an interface of the crank and a joint that exist."""
+    """Return the requested names, with frames and joints that the mechanism has."""
     frame = next(iter(whole.body("crank").wrenches))
     joint = whole.system.joints[0].name
     replaced = {"crank.big_end.force": f"crank.{frame}.force", "crank pin.force": f"{joint}.force"}

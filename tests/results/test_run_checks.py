@@ -37,7 +37,7 @@ def pendulum(**options: Any) -> System:
 
 
 def warnings_of(system: System, **options: Any) -> dict[str, MbdWarning]:
-    """The warnings of a run, by quantity; a step that fails ends the run."""
+    """Return the warnings of a run, by quantity; a step that fails ends the run."""
     with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         try:
@@ -115,7 +115,7 @@ def test_energy_that_no_load_supplied() -> None:
 
 
 def bent(load: float) -> System:
-    """A cantilever of 300×8×8 mm with a force at its end that is raised slowly."""
+    """Return a cantilever of 300×8×8 mm with a force at its end that is raised slowly."""
     bar = FlexibleBody("bar", slender_rod())
     ends = [interface.name for interface in bar.reduced.interfaces]
 

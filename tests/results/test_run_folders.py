@@ -52,7 +52,7 @@ def same(one: Solution, two: Solution) -> bool:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A folder for each rank."""
+    """Return a folder for each rank."""
     return tmp_path / f"run{MPI.COMM_WORLD.rank}"
 
 

@@ -14,7 +14,7 @@ GRAVITY = np.array([0.0, -9.81, 0.0])
 
 
 def arm() -> mbd.System:
-    """A flexible arm on a pin, with a motor, a single gauge and a rosette."""
+    """Return a flexible arm on a pin, with a motor, a single gauge and a rosette."""
     body = rod()
     rows = np.array([[2e-3, 1e-3], [1e-3, 0.0], [0.0, -3e-3]])
     grids = np.array([[1.0, 0, 0], [0.6, 0.8, 0.0], [0.0, 1, 0]])

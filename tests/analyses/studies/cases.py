@@ -17,21 +17,21 @@ from dolfinx_mbd.results import Solution
 
 
 def law(x: float, y: float) -> dict[str, Any]:
-    """Closed form; it fails where y = 0."""
+    """Return a ratio in closed form; it raises an error if y = 0."""
     if y == 0:
         raise ZeroDivisionError(f"no ratio for x = {x}")
     return {"ratio": x / y, "row": np.array([x, y, x * y]), "kind": "big" if x > y else "small"}
 
 
 def noted(x: int, folder: str) -> int:
-    """x², and a file for each time that it was asked."""
+    """Return x², and write a file for each call."""
     count = len(list(Path(folder).glob(f"{x}-*")))
     (Path(folder) / f"{x}-{count}-{os.getpid()}").touch()
     return x * x
 
 
 def noted_slowly(x: int, folder: str) -> int:
-    """The same, in a third of a second as long as there is no file `at-once`."""
+    """Return the result of `noted`, after a third of a second if there is no file `at-once`."""
     result = noted(x, folder)
     if not (Path(folder) / "at-once").exists():
         time.sleep(0.3)
@@ -39,7 +39,7 @@ def noted_slowly(x: int, folder: str) -> int:
 
 
 def deadly(x: int) -> int:
-    """Takes its process with it where x = 1."""
+    """Return 2 x; kill the process if x = 1."""
     if x == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     return 2 * x
@@ -51,14 +51,17 @@ def environment(name: str) -> str:
 
 
 def product(seed: int) -> np.ndarray:
-    """A product of matrices and a solution, large enough for BLAS to share among threads."""
+    """Return a product of matrices and a solution, large enough for BLAS to share among threads."""
     random = np.random.default_rng(seed)
     A, B = random.standard_normal((2, 500, 500))
     return np.linalg.solve(A @ B, B[:, 0])
 
 
 def crank(speed: float, damping: float, rod: ReducedBody) -> Solution:
-    """A short run of a flexible slider-crank; it cannot be put together at no damping at all."""
+    """Return a short run of a flexible slider-crank.
+
+    The mechanism cannot be built without damping.
+    """
     system = slider_crank(
         rod, crank_radius=0.15, crank_mass=0.36, piston_mass=0.0755, speed=speed,
         damping_ratio=damping,
@@ -67,7 +70,10 @@ def crank(speed: float, damping: float, rod: ReducedBody) -> Solution:
 
 
 def interrupted(x: int, at: int) -> int:
-    """Ctrl-C comes in case `at`, and a function like `simulate` makes the best of it."""
+    """Return x, or -1 if Ctrl-C interrupts the case x = `at`.
+
+    As `simulate`, the function catches the interruption.
+    """
     try:
         if x == at:
             os.kill(os.getpid(), signal.SIGINT)

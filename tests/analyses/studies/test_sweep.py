@@ -27,14 +27,14 @@ GRID = {"x": [1.0, 2.0, 4.0], "y": [8.0, 0.0]}
 
 @pytest.fixture
 def shared(comm: MPI.Intracomm, tmp_path: Path) -> Path:
-    """A folder that all ranks have in common."""
+    """Return a folder that all ranks share."""
     path: Path = comm.bcast(tmp_path)
     return path
 
 
 @pytest.fixture
 def folder(comm: MPI.Intracomm, tmp_path: Path) -> Path:
-    """A folder of this rank."""
+    """Return a folder of this rank."""
     path = tmp_path / f"rank{comm.rank}"
     path.mkdir()
     return path
@@ -42,7 +42,7 @@ def folder(comm: MPI.Intracomm, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ctrl_c() -> Iterator[None]:
-    """Ctrl-C raises `KeyboardInterrupt`, also if a shell has started the tests in background."""
+    """Let Ctrl-C raise `KeyboardInterrupt`, also if a shell runs the tests in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -35,7 +35,7 @@ def lattice() -> Lattice:
 
 @pytest.fixture(scope="module")
 def body(lattice: Lattice) -> ReducedBody:
-    """All modes of the lattice, so that it is the full model."""
+    """Return the lattice with all its modes, which equals the full model."""
     return lattice.body(stiffening=True)
 
 
@@ -113,7 +113,7 @@ def test_base_motion_and_transmissibility(lattice: Lattice, body: ReducedBody) -
 def peak(
     body: ReducedBody, frequency: float, width: float, entry: tuple[str, str], **options: object
 ) -> FrequencyResponse:
-    """The response about a resonance, 200 samples in its half-power width."""
+    """Return the response about a resonance, 200 samples in its half-power width."""
     f = frequency + width * np.linspace(-4.0, 4.0, 1601)
     return frequency_response(body, f, **options).between(*entry), f
 
@@ -191,7 +191,10 @@ def test_half_power_of_one_mode_in_closed_form() -> None:
 def full_rotating(
     lattice: Lattice, point: np.ndarray, stiffening: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """M, G, K of the lattice with its left end held in axes that turn with SPIN about a point."""
+    """Return M, G, K of the lattice in axes that rotate about a point.
+
+    Its left end is held in these axes, which rotate with the angular velocity SPIN.
+    """
     W = skew(SPIN) @ skew(SPIN)
     load = -((lattice.x - point) @ W.T * lattice.masses[:, None]).ravel()
     spin = np.kron(np.eye(len(lattice.x)), skew(SPIN))

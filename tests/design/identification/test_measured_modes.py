@@ -18,7 +18,10 @@ SENSORS = [(name, axis) for name in PLACES for axis in "yz"]
 
 
 def bar(comm: MPI.Intracomm, young: float, height: float) -> mbd.design.BodySensitivities:
-    """Derivatives of a bar of width `SIDE` whose height passes it; sensors are on its axis."""
+    """Return derivatives of a bar whose height passes its width `SIDE`.
+
+    The sensors are on its axis.
+    """
     mesh = box(comm, (LENGTH, height, SIDE), (6, 1, 1))
     points = {name: (s * LENGTH, height / 2, SIDE / 2) for name, s in PLACES.items()}
     base = mbd.reduce(
@@ -36,14 +39,14 @@ def bar(comm: MPI.Intracomm, young: float, height: float) -> mbd.design.BodySens
 
 
 def at_sensors(table: mbd.design.BodySensitivities) -> np.ndarray:
-    """Shapes of all modes at the sensors."""
+    """Return the shapes of all modes at the sensors."""
     return np.hstack([table.body.point(name).modes[:, 1:] for name in PLACES])
 
 
 def measured(
     table: mbd.design.BodySensitivities, modes: list[int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Frequencies and shapes of some bending modes, of different scales and signs.
+    """Return frequencies and shapes of some bending modes with different scales and signs.
 
     The numbers of the modes do not count torsion, which moves no sensor.
     """
@@ -141,7 +144,7 @@ MOTIONS = [(f"mass {k}", axis) for axis in "xy" for k in range(COUNT)]
 
 
 def chain(p: dict[str, float]) -> mbd.design.ModalMatrices:
-    """Masses in a row that move along x and y; the first one is heavier by m."""
+    """Return masses in a row that move along x and y; the first one is heavier by m."""
     first, zero = np.zeros((2 * COUNT,) * 2), np.zeros((2 * COUNT,) * 2)
     first[0, 0] = first[COUNT, COUNT] = 1.0
     x, y = (np.kron(np.diag(part), CHAIN) for part in ([1.0, 0.0], [0.0, 1.0]))
@@ -152,7 +155,10 @@ def chain(p: dict[str, float]) -> mbd.design.ModalMatrices:
 
 
 def chain_test(sigma: float, random: np.random.Generator | None = None) -> mbd.design.ModalTest:
-    """Six of the eight modes, with errors of the frequencies (sigma/5) and shapes (sigma)."""
+    """Return measurements of six of the eight modes.
+
+    The frequencies have the standard error sigma/5, the shapes sigma.
+    """
     matrices = chain(TRUE)
     squares, X = scipy.linalg.eigh(matrices.stiffness, matrices.mass)
     chosen = [5, 0, 3, 1, 4, 6]

@@ -83,7 +83,7 @@ def test_frequencies(count: int, new: bool) -> None:
 
 
 def pendulum(p: Mapping[str, float]) -> mbd.System:
-    """A pendulum with a coil spring."""
+    """Return a pendulum with a coil spring."""
     frames = {"pin": mbd.Frame((0, p["length"], 0))}
     bob = mbd.RigidBody("bob", 2.0, [0.01] * 3, position=(0, -p["length"], 0), frames=frames)
     ground = mbd.Ground({"pin": mbd.Frame()})

@@ -16,7 +16,7 @@ ENDS = "left", "right"
 
 
 def column(comm: MPI.Intracomm, degree: int = 2) -> mbd.design.ParametricBody:
-    """A bar of steel with parameters of shape; `skew` moves the right end sideways."""
+    """Return a bar of steel with parameters of shape; `skew` moves the right end sideways."""
     model = mbd.ElasticModel(box(comm, SIZE, (10, 1, 1)), mbd.STEEL, degree=degree)
     x, y, z = ufl.SpatialCoordinate(model.plain_mesh)
     velocities = {

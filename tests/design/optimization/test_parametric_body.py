@@ -23,7 +23,7 @@ MIDDLE = (LENGTH / 2, HEIGHT / 2, WIDTH / 2)
 
 
 def family(comm: MPI.Intracomm, **options: Any) -> mbd.design.ParametricBody:
-    """A bar whose length and height change, in relative units."""
+    """Return a bar whose length and height change, in relative units."""
     model = mbd.ElasticModel(box(comm), mbd.STEEL)
     x = ufl.SpatialCoordinate(model.plain_mesh)
     parameters = [

@@ -14,7 +14,7 @@ GROUND = mbd.Ground({"pivot": mbd.Frame()})
 
 
 def oscillator(p: Mapping[str, float]) -> mbd.System:
-    """A mass on a spring that starts at y = -1.2 with the spring's length of 1."""
+    """Return a mass on a spring that starts at y = -1.2 with the spring's length of 1."""
     frames = {"centre": mbd.Frame()}
     weight = mbd.RigidBody("weight", p["m"], [0.01] * 3, position=(0, -1.2, 0), frames=frames)
     ends = GROUND.frame("pivot"), weight.frame("centre")
@@ -23,7 +23,10 @@ def oscillator(p: Mapping[str, float]) -> mbd.System:
 
 
 def double_pendulum(p: Mapping[str, float]) -> mbd.System:
-    """Two bars with a coil spring; parameters are a mass, a length, a stiffness and gravity."""
+    """Return two hinged bars with a coil spring.
+
+    The parameters are a mass, a length, a stiffness and gravity.
+    """
     frames = {"a": mbd.Frame((0, p["length"] / 2, 0)), "b": mbd.Frame((0, -0.25, 0))}
     upper = mbd.RigidBody(
         "upper", p["mass"], [0.02, 0.01, 0.02], position=(0, -p["length"] / 2, 0), frames=frames
@@ -46,7 +49,10 @@ def double_pendulum(p: Mapping[str, float]) -> mbd.System:
 
 
 def slider_crank(p: Mapping[str, float]) -> mbd.System:
-    """A slider-crank with a flexible rod, a driver, and parameters of rod, crank and piston."""
+    """Return a slider-crank with a flexible rod and a driver.
+
+    Its parameters belong to rod, crank and piston.
+    """
     body = rod()
     body = body.replace(stiffness=p["stiffness"] * body.stiffness)
     return mechanisms.slider_crank(
@@ -67,7 +73,7 @@ class OwnBody(mbd.RigidBody):
 
 
 def own_pendulum(p: Mapping[str, float]) -> mbd.System:
-    """A pendulum with a body of another kind; parameters are its mass and its length."""
+    """Return a pendulum with a body of another kind; parameters are its mass and its length."""
     frames = {"pin": mbd.Frame((0, p["length"], 0))}
     bob = OwnBody(
         "bob",

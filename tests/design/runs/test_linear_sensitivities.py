@@ -57,7 +57,7 @@ def test_harmonic_oscillator() -> None:
 
 
 def sprung_pendulum(p: Values) -> mbd.System:
-    """A pendulum with a coil spring."""
+    """Return a pendulum with a coil spring."""
     frames = {"pin": mbd.Frame((0, p["l"], 0))}
     ball = mbd.RigidBody("ball", p["m"], [INERTIA] * 3, position=(0, -p["l"], 0), frames=frames)
     pin = mbd.revolute("pin", GROUND.frame("o"), ball.frame("pin"))
@@ -119,7 +119,7 @@ def test_joint_position() -> None:
 
 
 def turntable(p: Values) -> mbd.System:
-    """A mass on a radial spring and a table that a driver turns."""
+    """Return a mass on a radial spring and a table that a driver turns."""
     table = mbd.RigidBody(
         "table", 1.0, [0.1] * 3, frames={"o": mbd.Frame(), "x": mbd.Frame((0, 0, 0), ALONG_X)}
     )
@@ -153,7 +153,7 @@ def test_driver() -> None:
 
 
 def two_pendulums(p: Values) -> mbd.System:
-    """Two pendulums side by side, with a spring between them."""
+    """Return two pendulums side by side, with a spring between them."""
     bodies, pins = [GROUND], []
     for name, z in (("one", 0.0), ("two", 0.2)):
         length = p[f"length {name}"]
@@ -185,7 +185,7 @@ def test_double_pole() -> None:
 
 
 def hanging_chain(p: Values) -> mbd.System:
-    """Links on universal joints, which turn freely about the vertical."""
+    """Return links on universal joints, which turn freely about the vertical."""
     bodies, joints, before = [GROUND], [], GROUND.frame("o")
     for k in range(3):
         frames = {"top": mbd.Frame((0, 0.1, 0)), "end": mbd.Frame((0, -0.1, 0))}
@@ -209,7 +209,7 @@ def test_neutral_coordinates() -> None:
 
 # ---- new linearizations -------------------------------------------------------------------------
 def sprung_rod(p: Values) -> mbd.System:
-    """A flexible rod on a bushing, with a mass at its end that hangs from a spring."""
+    """Return a flexible rod on a bushing, with a mass at its end that hangs from a spring."""
     reduced = rod()
     reduced = reduced.replace(stiffness=p["rod"] * reduced.stiffness)
     body = mbd.FlexibleBody("rod", reduced, damping_ratio=0.02)
@@ -234,7 +234,10 @@ def sprung_rod(p: Values) -> mbd.System:
 
 
 def rotor(p: Values) -> mbd.System:
-    """A disc that spins in a housing on unsymmetric springs and dampers, and sags by its weight."""
+    """Return a disc that spins in a housing on unsymmetric springs and dampers.
+
+    It sags under its weight.
+    """
     frames = {"hub": mbd.Frame((0, 0, p["hub"])), "rim": mbd.Frame((0.1, 0.2, -0.05))}
     disc = mbd.RigidBody(
         "disc", p["m"], [0.02, 0.02, p["polar"]], frames=frames, omega=(0, 0, p["speed"])
@@ -256,7 +259,7 @@ def rotor(p: Values) -> mbd.System:
 
 
 def running(system: Any) -> mbd.mechanism.State:
-    """The sagged rotor at its speed; a spring without load defines the angle of the disc."""
+    """Return the sagged rotor at its speed; a spring without load defines the angle of the disc."""
     hold = mbd.JointSpring("hold", "axle", stiffness=50.0)
     parts = system.bodies, system.joints
     still = mbd.System(*parts, loads=[*system.loads, hold], gravity=system.gravity)
@@ -355,7 +358,7 @@ def test_sleeping_top() -> None:
 
 # ---- requests that are not differentiable, and invalid input ------------------------------------
 def hinged(p: Values) -> mbd.System:
-    """A pendulum about its centre of mass, with a coil spring of stiffness k and a damper c."""
+    """Return a wheel on a hinge, with a coil spring of stiffness k and a damper c."""
     wheel = mbd.RigidBody("wheel", 1.0, [INERTIA] * 3, frames={"o": mbd.Frame()})
     pin = mbd.revolute("pin", GROUND.frame("o"), wheel.frame("o"))
     motor = mbd.JointLoad("motor", "pin", "rotation", 0.0)

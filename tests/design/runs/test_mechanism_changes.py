@@ -36,7 +36,7 @@ VALUES = {
 
 
 def crank(p: Mapping[str, float]) -> mbd.System:
-    """A slider-crank with springs and loads and parameters of all kinds."""
+    """Return a slider-crank with springs and loads and parameters of all kinds."""
     body = rod()
     n = len(body.stiffness)
     body = body.replace(

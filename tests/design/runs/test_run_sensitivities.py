@@ -293,7 +293,7 @@ def test_changed_lengths_in_short_steps() -> None:
 
 
 def turning(p: Mapping[str, float]) -> mbd.System:
-    """A bar that a driver turns, with a force of another frequency."""
+    """Return a bar that a driver turns, with a force of another frequency."""
     frames = {"pin": mbd.Frame((-0.5, 0, 0))}
     bar = mbd.RigidBody("bar", 1.0, [0.01] * 3, position=(0.5, 0, 0), frames=frames)
     pin = mbd.revolute("pin", GROUND.frame("pivot"), bar.frame("pin"))

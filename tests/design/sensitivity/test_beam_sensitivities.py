@@ -37,7 +37,7 @@ def straight(comm: MPI.Intracomm, section: Any = None, length: float = 0.5) -> m
 
 
 def aligned(base: Any, other: Any) -> dict[str, np.ndarray]:
-    """Numbers of a reduction in the coordinates that are closest to those of `base`."""
+    """Return the arrays of a reduction in the coordinates that are closest to those of `base`."""
     problem = beam_problem(base.model)
     cross = gram(problem.comm, problem.apply_mass(base.modes), other.modes)
     problem.destroy()
@@ -155,7 +155,7 @@ def test_crossing_modes(comm: MPI.Intracomm) -> None:
 
 
 def skew_section(scale: float) -> mbd.forms.Section:
-    """A section whose axes are not principal axes."""
+    """Return a section whose axes are not principal axes."""
     return mbd.forms.Section(
         2e-4 * scale, 3e-9 * scale**2, 5e-9 * scale, 4e-9 * scale, Iyz=1e-9 * scale
     )
@@ -270,7 +270,7 @@ def test_laws_of_slender_bars(comm: MPI.Intracomm) -> None:
     assert relative["rho"] * mbd.STEEL.density == pytest.approx(-0.5, rel=1e-8)
 
     def energy(axis: int | None) -> np.ndarray:
-        """Kinetic energy of translation along an axis, or of all axes."""
+        """Return the kinetic energy of translation along one axis, or along all axes."""
         area = section(height).area
         line = Beam(mbd.forms.Section(area, 1e-40, 1e-40, 1e-40), mbd.STEEL)
         K, M, couplings, _ = beam_matrices(model, lambda form_of: form_of(line))

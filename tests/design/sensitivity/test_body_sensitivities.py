@@ -49,7 +49,7 @@ def reduced(
 
 
 def aligned(base: mbd.reduction.Reduction, other: mbd.reduction.Reduction) -> dict[str, np.ndarray]:
-    """Numbers of a reduction in the coordinates that are closest to those of `base`."""
+    """Return the arrays of a reduction in the coordinates that are closest to those of `base`."""
     problem = elastic_problem(base.model)
     cross = gram(problem.comm, problem.apply_mass(base.modes), other.modes)
     problem.destroy()
@@ -102,7 +102,7 @@ def test_poisson(comm: MPI.Intracomm) -> None:
 
 
 def field_model(comm: MPI.Intracomm, s: float) -> mbd.ElasticModel:
-    """A bar whose stiffness varies along its axis."""
+    """Return a bar whose stiffness varies along its axis."""
     mesh = box(comm)
     f = fem.Function(fem.functionspace(mesh.mesh, ("Lagrange", 1)))
     f.interpolate(lambda x: 1 + s * np.sin(20 * x[0]) ** 2)
@@ -296,7 +296,7 @@ def test_extended_velocity(comm: MPI.Intracomm) -> None:
 
 
 def arrays(derivative: mbd.design.BodyDerivative) -> dict[str, np.ndarray]:
-    """Numerical attributes of a derivative."""
+    """Return the numerical attributes of a derivative by their names."""
     values = {k: getattr(derivative, k) for k in derivative.__dataclass_fields__}
     values |= {place: value for place, _, value in leaves(derivative.arrays)}
     values |= {"total_mass": derivative.total_mass, "frequencies": derivative.frequencies}
@@ -441,7 +441,7 @@ def difference(comm: MPI.Intracomm, a: np.ndarray, b: np.ndarray) -> float:
 
 
 def curved_bar(comm: MPI.Intracomm) -> Any:
-    """A bar of tetrahedra of second order whose long edges are arcs."""
+    """Return a bar of tetrahedra of second order whose long edges are arcs."""
     corners = [np.zeros(3), np.array([LENGTH, HEIGHT, WIDTH])]
     linear = create_box(comm, corners, [4, 1, 1])
     space = fem.functionspace(linear, ("Lagrange", 2))

@@ -21,7 +21,7 @@ def reduced(comm: MPI.Intracomm, height: float) -> mbd.reduction.Reduction:
 
 
 def derivatives(base: mbd.reduction.Reduction, height: float) -> mbd.design.BodySensitivities:
-    """Derivatives with respect to length, height and width, and the material."""
+    """Return derivatives with respect to length, height and width, and the material."""
     x = ufl.SpatialCoordinate(base.model.plain_mesh)
     parameters = [mbd.Parameter("E", "young"), mbd.Parameter("rho", "density")]
     for k, (name, size) in enumerate({"l": LENGTH, "h": height, "w": SIDE}.items()):
@@ -31,7 +31,7 @@ def derivatives(base: mbd.reduction.Reduction, height: float) -> mbd.design.Body
 
 
 def branches(body: mbd.body.ReducedBody) -> np.ndarray:
-    """First frequencies of bending along y and along z, by the motion of the end."""
+    """Return the first bending frequencies along y and along z, by the motion of the end."""
     motion = np.abs(body.point("end").modes[:, 1:])
     along = [np.flatnonzero(motion[:, k] > 1e3 * motion[:, 1 - k])[0] for k in range(2)]
     return body.frequencies[along]

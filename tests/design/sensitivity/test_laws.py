@@ -27,7 +27,7 @@ RELATIVE = 1e-8  # of the largest entry of an array
 
 
 def two_materials(comm: MPI.Intracomm) -> mbd.ElasticModel:
-    """A box of steel and aluminium."""
+    """Return a box of steel and aluminium."""
     tagged = box(comm, cells=(4, 2, 1))
     mesh = tagged.mesh
     cells = np.arange(mesh.topology.index_map(3).size_local, dtype=np.int32)
@@ -43,7 +43,7 @@ def reduced(model: Any) -> mbd.reduction.Reduction:
 
 
 def numbers(body: mbd.body.ReducedBody) -> dict[str, np.ndarray]:
-    """Arrays of a body by the names of their derivatives."""
+    """Return the arrays of a body by the names of their derivatives."""
     assert body.stiffening is not None and body.skin is not None
     return {
         "total_mass": np.array(body.total_mass),

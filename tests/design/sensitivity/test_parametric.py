@@ -153,7 +153,7 @@ def nodal_values(mesh: mbd.fem.TaggedMesh, velocity: fem.Function) -> np.ndarray
 
 
 def distance(comm: MPI.Intracomm, mesh: Any, velocity: Any, build: Any, value: float, d: float):
-    """Largest distance of moved surface nodes from the geometry of the value + d."""
+    """Return the largest distance of moved surface nodes from the geometry of the value + d."""
     plain, nodal = mesh.mesh, nodal_values(mesh, velocity)
     rows = plain.geometry.input_global_indices
     parts = comm.gather((rows, plain.geometry.x + d * nodal), root=0)

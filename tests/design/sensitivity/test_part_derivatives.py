@@ -39,7 +39,7 @@ PLY = mbd.forms.Orthotropic(
 def body_of(
     model: mbd.ElasticModel, kinds: Any = "rigid", **options: Any
 ) -> mbd.reduction.Reduction:
-    """A reduction with two interfaces and stress modes."""
+    """Return a reduction with two interfaces and stress modes."""
     ends: Any = mbd.InterfaceSpec.each(ENDS, kinds)
     result = mbd.reduce(
         model, interfaces=ends, num_modes=3, options=mbd.ReductionOptions(**options)
@@ -48,7 +48,7 @@ def body_of(
 
 
 def rotation(base: mbd.reduction.Reduction, other: mbd.reduction.Reduction) -> np.ndarray:
-    """The rotation to the coordinates of `other` that are closest to those of `base`."""
+    """Return the rotation to the coordinates of `other` that are closest to those of `base`."""
     problem = elastic_problem(base.model)
     cross = gram(problem.comm, problem.apply_mass(base.modes), other.modes)
     problem.destroy()
@@ -56,7 +56,11 @@ def rotation(base: mbd.reduction.Reduction, other: mbd.reduction.Reduction) -> n
 
 
 def numbers(base: mbd.reduction.Reduction, other: mbd.reduction.Reduction) -> dict[str, np.ndarray]:
-    """All numbers of a reduction in the coordinates that are closest to those of `base`."""
+    """Return all arrays of a reduction in the coordinates that are closest to those of `base`.
+
+    The keys are `kind`, or `kind name` for an array of a part, such as "loads modes" or "gauges
+    0 modes".
+    """
     W, body = rotation(base, other), other.body
     values = {"centre": body.centre, "central_inertia": body.central_inertia}
     values |= {"inertia": body.inertia, "damping": W.T @ body.damping @ W}
@@ -84,6 +88,7 @@ def _columns(rows: np.ndarray) -> np.ndarray:
 
 
 def derivative_of(derivative: mbd.design.BodyDerivative, name: str) -> np.ndarray:
+    """Return the derivative of an array by its key in `numbers`."""
     kind, _, key = name.partition(" ")
     if kind == "loads":
         rows = np.array([getattr(load, key) for load in derivative.loads])
@@ -102,7 +107,7 @@ def check_differences(
     step: float,
     tolerance: float = 1e-6,
 ) -> mbd.design.BodyDerivative:
-    """Compare derivatives with differences of fourth order of new reductions to 1e-6."""
+    """Check derivatives against differences of fourth order of new reductions, and return them."""
     base = make(0.0)
     quantity = parameter(base.model)
     derivative = mbd.sensitivities(base, [quantity])[quantity.name]
@@ -120,7 +125,7 @@ def check_differences(
 
 
 def bend(x: Any) -> np.ndarray:
-    """A velocity that lengthens the bar and changes its sections; the ends turn and shift."""
+    """Return a velocity that lengthens the bar, changes its sections and moves its ends."""
     bulge = x[0] * (LENGTH - x[0]) / LENGTH**2
     return np.array([x[0] + 0.3 * bulge * x[1], 2 * bulge * x[1] + 0.1 * x[0], 0.2 * x[2]])
 
@@ -251,7 +256,7 @@ def test_gauges_on_a_moving_surface(comm: MPI.Intracomm, cell: CellType) -> None
 
 
 def gauge_numbers(body: mbd.ReducedBody) -> list[np.ndarray]:
-    """Strains of the gauges under unit forces at the interfaces, and effective masses."""
+    """Return strains of gauges under unit forces at the interfaces, and the effective masses."""
     forces = np.vstack([i.motion for i in body.interfaces])
     strains = [g.modes @ np.linalg.solve(body.stiffness, forces.T) for g in body.gauges]
     masses = body.effective_masses
@@ -262,7 +267,7 @@ ORTHOTROPIC = ["young_1", "young_3", "poisson_12", "poisson_23", "shear_12", "sh
 
 
 def ply(quantity: str, s: float) -> mbd.forms.Orthotropic:
-    """The ply with one of its constants increased by s."""
+    """Return the ply with one of its constants increased by s."""
     name, _, number = quantity.partition("_")
     if not number:
         return replace(PLY, density=PLY.density + s)
@@ -363,7 +368,7 @@ PRESTRESS = {
 def prestressed(
     comm: MPI.Intracomm, case: str, s: float, stretch: float = 0.0
 ) -> mbd.reduction.Reduction:
-    """A bar with residual stresses."""
+    """Return a bar with residual stresses."""
     mesh = moved_box(comm, stretch)
     x = ufl.SpatialCoordinate(mesh.mesh)
     quantity, size = PRESTRESS[case]
@@ -623,7 +628,7 @@ def ply_model(comm: MPI.Intracomm, quantity: str, s: float) -> mbd.ElasticModel:
 
 
 def graded_model(comm: MPI.Intracomm, s: float) -> mbd.ElasticModel:
-    """A bar whose stiffness varies along its axis; the variation is the parameter."""
+    """Return a bar whose stiffness varies along its axis; the variation is the parameter."""
     mesh = box(comm)
     f, direction = (fem.Function(fem.functionspace(mesh.mesh, ("Lagrange", 1))) for _ in range(2))
     direction.interpolate(lambda x: np.sin(20 * x[0]) ** 2)
@@ -677,7 +682,10 @@ def test_taylor(comm: MPI.Intracomm, name: str) -> None:
 
 
 def static_stress(body: mbd.ReducedBody) -> np.ndarray:
-    """Stress under unit forces at the interfaces and the loads, independent of the coordinates."""
+    """Return the stress under the loads and under unit forces at the interfaces.
+
+    It does not depend on the elastic coordinates.
+    """
     forces = np.vstack([*(i.motion for i in body.interfaces), *(p.modes for p in body.loads)])
     damped = body.stiffness + 1j * 1e3 * body.damping
     return np.asarray(body.stress.stress @ np.linalg.solve(damped, forces.T))

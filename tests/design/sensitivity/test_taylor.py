@@ -46,7 +46,7 @@ class Kind:
 
 
 def solid(velocity: Velocity = np.zeros_like, s: float = 0.0) -> mbd.fem.TaggedMesh:
-    """A box of two groups of cells whose nodes move with s times a velocity."""
+    """Return a box of two groups of cells whose nodes move with s times a velocity."""
     tagged = box(COMM, cells=(2, 2, 1))
     mesh = tagged.mesh
     cells = np.arange(mesh.topology.index_map(3).size_local, dtype=np.int32)
@@ -61,7 +61,7 @@ def solid(velocity: Velocity = np.zeros_like, s: float = 0.0) -> mbd.fem.TaggedM
 
 
 def plate(s: float) -> mbd.ElasticModel:
-    """A plane body of thickness 10 mm (1 + s)."""
+    """Return a plane body of thickness 10 mm (1 + s)."""
     mesh = create_rectangle(COMM, [(0.0, 0.0), (LENGTH, HEIGHT)], [6, 2])
     mesh.topology.create_connectivity(1, 2)
     ends = [on_boundary(mesh, 1, lambda x, at=at: np.isclose(x[0], at)) for at in (0.0, LENGTH)]
@@ -77,7 +77,7 @@ def steel(**constants: float) -> Any:
 
 
 def wavy(x: Any) -> np.ndarray:
-    """A velocity of all nodes that is not linear, and not zero at the ends."""
+    """Return a velocity of all nodes that is not linear, and not zero at the ends."""
     bulge = x[0] * (LENGTH - x[0]) / LENGTH**2
     return np.array([x[0] + 0.3 * bulge * x[1], 2 * bulge * x[1] + 0.1 * x[0], 0.2 * x[2]])
 
@@ -89,7 +89,10 @@ def wavy_ufl(x: Any) -> Any:
 
 
 def graded(s: float) -> mbd.ElasticModel:
-    """A bar whose material varies along its axis; its function is an attribute of the model."""
+    """Return a bar whose material varies along its axis.
+
+    The function of the material is an attribute of the model.
+    """
     mesh = solid()
     f = fem.Function(fem.functionspace(mesh.mesh, ("Lagrange", 1)))
     f.interpolate(lambda x: 1 + 0.2 * np.cos(9 * x[0]) + s * np.sin(20 * x[0]))
@@ -113,7 +116,7 @@ def function_parameter(model: Any) -> mbd.Parameter:
 
 
 def stretched(x: Any) -> np.ndarray:
-    """The velocity that `extended_velocity` computes if the end of the box moves along x."""
+    """Return the velocity that `extended_velocity` computes if the end of the box moves along x."""
     return np.array([x[0] / LENGTH, 0 * x[0], 0 * x[0]])
 
 
@@ -150,7 +153,7 @@ PLY = mbd.forms.Orthotropic(
 
 
 def of_ply(quantity: Any, index: int, step: float) -> Kind:
-    """A constant of an orthotropic material, the entry of a triple."""
+    """Return a constant of an orthotropic material, the entry of a triple."""
     name = quantity.partition("_")[0]
 
     def model(s: float) -> mbd.ElasticModel:
@@ -162,7 +165,7 @@ def of_ply(quantity: Any, index: int, step: float) -> Kind:
 
 
 def prestressed(quantity: Any, step: float) -> Kind:
-    """Residual stresses of a temperature that varies over the height, or of a given stress."""
+    """Return a prestress of a temperature that varies over the height, or of a stress."""
 
     def model(s: float) -> mbd.ElasticModel:
         mesh, material = solid(), STEEL
@@ -229,7 +232,7 @@ def reduced(kind: Kind, s: float) -> mbd.reduction.Reduction:
 
 
 def numbers(base: mbd.reduction.Reduction, other: mbd.reduction.Reduction) -> dict[str, np.ndarray]:
-    """Arrays of a reduction in the coordinates that are closest to those of `base`."""
+    """Return the arrays of a reduction in the coordinates that are closest to those of `base`."""
     problem = elastic_problem(base.model)
     cross = gram(COMM, problem.apply_mass(base.modes), other.modes)
     problem.destroy()

@@ -77,7 +77,7 @@ def test_without_peaks(comm: MPI.Comm) -> None:
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The texts in pictures."""
+    """Return the texts in the pictures."""
     from dolfinx_mbd.plotting.pictures import canvas
 
     texts: list[str] = []

@@ -40,7 +40,7 @@ def link(name, length, start, end, offset, tilt):  # type: ignore[no-untyped-def
 
 
 def four_bar(offset=0.0, tilt=0.0, *, hinges=True, scale=1.0, **settings):  # type: ignore[no-untyped-def]
-    """Four hinges; the coupler's end is out of the plane, its axis out of parallel."""
+    """Return a four-bar linkage, whose coupler may have an offset and a tilted axis."""
     pin, pivot = np.array([CRANK, 0.0]), np.array([FRAME, 0.0])
     chord = pivot - pin
     length = np.linalg.norm(chord)

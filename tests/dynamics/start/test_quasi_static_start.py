@@ -80,7 +80,7 @@ def with_three_cylinders() -> tuple[System, float]:
 
 
 def blade(axial: int, radius: float, speed: float) -> System:
-    """A blade along x at a radius on a driven hub, with two bending modes and axial ones."""
+    """Return a blade along x at a radius on a driven hub, with two bending modes and axial ones."""
     body = slender_rod(LENGTH, SIDE, YOUNG, DENSITY, bending=2, axial=axial)
     ground = Ground({"axle": Frame()})
     hub = RigidBody("hub", 1.0, [0.01] * 3, frames={"axle": Frame(), "root": Frame((radius, 0, 0))})
@@ -171,7 +171,10 @@ def test_a_blade_on_a_hub(radius: float, axial: int, gamma: float) -> None:
 
 
 def pulled_bar(pull: float, curvature: float) -> tuple[System, float]:
-    """A bar whose end is pulled along by F₀ + k₂ u², and the stiffness k of its one axial mode."""
+    """Return a bar pulled along its axis, and the stiffness k of its only axial mode.
+
+    The force at its end is F₀ + k₂ u² for the displacement u.
+    """
     body = slender_rod(LENGTH, SIDE, YOUNG, DENSITY, bending=1, axial=1)
     ground = Ground({"root": Frame()})
     part = FlexibleBody("bar", body)

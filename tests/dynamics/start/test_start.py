@@ -134,7 +134,7 @@ ALONG_X = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])
 
 
 def planar_crank(pins: bool) -> System:
-    """A slider-crank with revolute pins only (redundant in space) or with the joints it needs."""
+    """Return a slider-crank, either with revolute pins only or with non-redundant joints."""
     ground = Ground({"main": Frame(), "guide": Frame((0, 0, 0), ALONG_X)})
     bar = {"a": Frame(), "b": Frame((0.3, 0, 0))}
     crank = RigidBody.box(

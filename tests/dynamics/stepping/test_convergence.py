@@ -29,7 +29,7 @@ MASS, FREQUENCY = 1e-3, 20.0
 
 
 def oscillator(machine: float, *, hung_from_machine: bool) -> Solution:
-    """A part of 1 g on a spring, on the ground or on a bolted machine of a mass, for 1 s."""
+    """Simulate 1 s of a part of 1 g on a spring, on the ground or on a bolted machine."""
     ground = Ground({"bolt": Frame(), "spring": Frame((0, 5, 0))})
     heavy = RigidBody(
         "machine",
@@ -131,7 +131,7 @@ def test_a_small_torque_of_a_drive_beside_large_forces(mass: float, pull: float)
 
 
 def slider_crank(offset: float, dt: float | Adaptive, t_end: float) -> Solution:
-    """A rigid slider-crank; the frame of its rod is `offset` metres away from the rod."""
+    """Return a rigid slider-crank; the frame of its rod is `offset` metres away from the rod."""
     slide = Frame(axes=[[0, 0, 1], [1, 0, 0], [0, 1, 0]])
     origin, end = offset * np.array([1.0, -0.5, 0.2]), np.array([0.3, 0, 0])
     ground = Ground({"o": Frame(), "x": slide})

@@ -39,7 +39,7 @@ def test_an_oscillator_follows_the_recurrence() -> None:
 
 
 def pendulum() -> System:
-    """A spatial double pendulum, revolute about skew axes."""
+    """Return a spatial double pendulum, revolute about skew axes."""
     turn = np.linalg.qr(np.random.default_rng(2).normal(size=(3, 3)))[0]
     turn = turn * np.linalg.det(turn)
     ground = Ground(frames={"pin": Frame((0.0, 0.0, 0.0), turn)})

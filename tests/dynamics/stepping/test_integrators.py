@@ -60,7 +60,7 @@ def test_constraints_do_not_drift() -> None:
 
 
 def spinning_body() -> ReducedBody:
-    """A free rod about its centre of mass, orthogonal to rigid motion (mean axis), undamped."""
+    """Return a free undamped rod with its mean-axis modes about its centre of mass."""
     rod = slender_rod(bending=4, axial=0, start=-0.15)
     n = rod.num_modes
     M = np.einsum("klaa->kl", rod.second_moments[1:, 1:])
@@ -86,7 +86,7 @@ def _moments(rod: ReducedBody) -> np.ndarray:
 
 
 def free_spin(dt: float) -> tuple[np.ndarray, np.ndarray]:
-    """Energies and momenta of the rod tumbling at 1500 rpm and ringing, over a turn."""
+    """Return energies and momenta of the rod tumbling at 1500 rpm and ringing, over a turn."""
     body = spinning_body()
     assert 1 <= body.num_modes <= 6
     system = System([FlexibleBody("rod", body, damping_ratio=0.0)])

@@ -25,7 +25,7 @@ from tests.models.particles import Particles
 
 
 def chain(links: int, *, flexible: bool = False, loads: bool = False) -> System:
-    """Bars of 1 kg and 1 m in a row along x, hinged about z, under gravity along −y."""
+    """Return bars of 1 kg and 1 m in a row along x, hinged about z, under gravity along −y."""
     ground = Ground({"wall": Frame(), "far": Frame((0.3, 1.0, 0.0))})
     bodies: list = [ground]
     joints, previous = [], ground.frame("wall")
@@ -54,7 +54,7 @@ def chain(links: int, *, flexible: bool = False, loads: bool = False) -> System:
 
 
 def pair(system: System, steps: int = 3, dt: float = 1e-3) -> tuple[Stepper, Stepper]:
-    """A dense and a sparse stepper after the same steps."""
+    """Return a dense and a sparse stepper after the same steps."""
     start = consistent_state(system, elastic_start="undeformed")
     steppers = []
     for sparse in (False, True):

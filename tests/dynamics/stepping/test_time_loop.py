@@ -43,7 +43,7 @@ def engine(**settings: object) -> System:
 
 
 def motion(**settings: object) -> np.ndarray:
-    """Coordinates of an engine's first steps, (steps, nq)."""
+    """Return coordinates of an engine's first steps, (steps, nq)."""
     return simulate(engine(), t_end=60 * DT, dt=DT, **settings).q  # type: ignore[arg-type]
 
 
@@ -89,7 +89,10 @@ def test_with_and_without_numba() -> None:
 def errors(
     system: System, state: State, steps: int, dt: float = DT, tolerance: float = 1e-8
 ) -> tuple[list[float], int]:
-    """Error of every accepted state over its tolerance, and how often it was not evaluated."""
+    """Return the ratios of error and tolerance, and the number of states without an evaluation.
+
+    The ratios are those of all accepted states.
+    """
     stepper, other = Stepper(system, tolerance=tolerance), Stepper(system, tolerance=tolerance)
     method = stepper.method
     ratio = (1 - method.alpha_f) / (1 - method.alpha_m)
@@ -227,7 +230,7 @@ def test_drivers_are_asked_once_a_step() -> None:
 
 
 def bodies() -> System:
-    """Rigid ones, one with geometric stiffening, two that share a reduced body."""
+    """Return rigid ones, one with geometric stiffening, two that share a reduced body."""
     rod = slender_rod(bending=3, axial=1)
     frames = {"a": Frame((0.1, 0.2, 0.3)), "b": Frame((0.0, -0.1, 0.0))}
     return System(

@@ -240,7 +240,10 @@ def test_the_source_compiles_with_a_prefix(unit: Path, tmp_path: Path) -> None:
 
 
 def slider() -> mbd.Simulator:
-    """A block on an inclined guide with a spring and a force, and a driven bar on the block."""
+    """Return a block on an inclined guide and a driven bar on the block.
+
+    A spring and a force act on the block.
+    """
     tilt = mbd.Frame((0, 0, 0), [[0.6, 0, 0.8], [0, 1, 0], [-0.8, 0, 0.6]])
     ground = mbd.Ground({"guide": tilt})
     block = mbd.RigidBody("block", 2.0, [0.1] * 3, frames={"guide": tilt, "pin": mbd.Frame()})
@@ -262,7 +265,7 @@ def slider() -> mbd.Simulator:
 
 
 def lifted() -> mbd.Simulator:
-    """A spinning body on a driven slide: the driver of the displacement is an input."""
+    """Return a spinning body on a driven slide, whose displacement is an input."""
     ground = mbd.Ground({"slide": mbd.Frame()})
     top = mbd.RigidBody("top", 0.3, [0.01, 0.02, 0.015], (0, 0, 0.1), omega=(1, 20, 3),
                         frames={"pin": mbd.Frame()})  # fmt: skip

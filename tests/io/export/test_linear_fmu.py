@@ -68,7 +68,7 @@ def unit(script: Path) -> Path:
 
 @pytest.fixture
 def unit3(script: Path) -> Path:
-    """The same unit with FMI 3.0."""
+    """Return the same unit with FMI 3.0."""
     path = script.with_name("arm3.fmu")
     arguments = ["export-fmu", str(script), "-o", str(path), "--linear", str(DT), "--fmi", "3"]
     assert main(arguments) == 0

@@ -29,7 +29,7 @@ class Words:
         return np.asarray(values, f"{self.order}f8").tobytes()
 
     def name(self, text: str) -> bytes:
-        """Two words with four characters each."""
+        """Return a name as two words of four characters each."""
         data = f"{text:<8}".encode("ascii")
         return b"".join(data[k : k + 4].ljust(self.size) for k in (0, 4))
 
@@ -41,13 +41,13 @@ class Words:
         return b"".join(self.record(self.integers(value)) for value in values)
 
     def counted(self, data: bytes, most: int = 10**9) -> bytes:
-        """A key and a record for each part of at most so many words."""
+        """Return a key and a record for each part of a list, with a limited number of words."""
         step = most * self.size
         parts = [data[k : k + step] for k in range(0, len(data), step)]
         return b"".join(self.keys(len(p) // self.size) + self.record(p) for p in parts)
 
     def block(self, name: str, records: Sequence[bytes], most: int = 10**9) -> bytes:
-        """A data block with its name, trailer, header and records."""
+        """Return a data block with its name, trailer, header and records."""
         data = self.counted(self.name(name)) + self.keys(-1)
         data += self.counted(self.integers(101, 1, 0, 8, 0, 0, 0))
         for k, record in enumerate([self.name(name), *records]):
@@ -64,7 +64,7 @@ class Words:
         return data
 
     def dmig(self, A: Any, coordinates: Sequence[tuple[int, int]], kind: int = 2) -> bytes:
-        """The lower triangle of a symmetric matrix, in single (1) or double (2) precision."""
+        """Return the lower triangle of a symmetric matrix; `kind` is 1 (single) or 2 (double)."""
         data = self.integers(114, 1, 120) + self.name("EXTDB")
         data += self.integers(0, 6, kind, kind, 0, 0, len(coordinates))
         value = self.doubles if kind == 2 else self.reals
@@ -82,7 +82,7 @@ class Words:
         return self.integers(4501, 45, 1) + b"".join(cards)
 
     def system(self, number: int, origin: Any, z: Any, x: Any, kind: Any = (2101, 21, 8)) -> bytes:
-        """A coordinate system: its origin, and a point on its z axis and in its xz plane."""
+        """Return a coordinate system: its origin, and a point on its z axis and in its xz plane."""
         values = self.reals(np.ravel([origin, z, x]))
         return self.integers(*kind) + self.integers(number, 1, 2, 0) + values
 
@@ -93,7 +93,7 @@ class Words:
         most: int = 10**9,
         label: bool = True,
     ) -> bytes:
-        """The directory, data blocks of the geometry, and the matrices, all called EXTDB."""
+        """Return the directory, data blocks of the geometry, and the matrices, all called EXTDB."""
         names = [f"GEOM{k}EX" for k in range(1, len(geometry) + 1)] + list(matrices)
         blocks = [self.block("XSOP2DIR", [self.name(n) for n in ["PVT0", *names]])]
         blocks += [self.block("PVT0", [self.integers(1, 2, 3)])]

@@ -14,7 +14,7 @@ SIZES = *ENDS, RADIUS, LENGTH, CLEARANCE
 
 
 def journal_pair(rng: np.random.Generator, eccentricity: float, *, tilt: float = 0.0) -> FramePair:
-    """A journal with random position, slope and motion in a bore with a random pose and motion."""
+    """Return a journal in a bore, with random position, slope and motion of both."""
     Q1 = exp_rotation(rng.normal(size=3))
     lean = np.append(rng.normal(size=2), 0.0)
     lean *= tilt * CLEARANCE / LENGTH / np.linalg.norm(lean)
@@ -34,7 +34,7 @@ def journal_pair(rng: np.random.Generator, eccentricity: float, *, tilt: float =
 def scaled_differences(
     element: FilmBearing, pair: FramePair, *, of_pose: bool, step: float = 3e-6
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Central differences of the wrenches (12, 12), and the step of each column."""
+    """Return central differences of the wrenches (12, 12), and the step of each column."""
     lengths = [CLEARANCE] * 3 + [CLEARANCE / LENGTH] * 3
     sizes = np.array(lengths * 2) * (step if of_pose else step * SPEED)
     columns = []

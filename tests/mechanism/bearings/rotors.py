@@ -11,7 +11,10 @@ from dolfinx_mbd.mechanism.bearings import FilmBearing
 def rigid_rotor(
     film: FilmBearing, mass: float, speed: float, load: float, place: np.ndarray
 ) -> mbd.System:
-    """The load acts along −y; the film is between ground 'bore' and rotor 'journal'."""
+    """Return a rigid rotor in an oil film, with a load along −y.
+
+    The film is between the frames 'bore' of the ground and 'journal' of the rotor.
+    """
     ground = mbd.Ground({"bore": mbd.Frame()})
     rotor = mbd.RigidBody(
         "rotor",

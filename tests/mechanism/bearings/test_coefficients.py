@@ -87,7 +87,7 @@ def test_a_journal_settles_at_the_equilibrium() -> None:
 
 
 def growth(film: ShortBearing, mass: float, speed: float) -> float:
-    """Growth rate of a small whirl in a simulation, 1/s."""
+    """Return the growth rate of a small whirl in a simulation, 1/s."""
     table = bearing_coefficients(film, [speed], (0.0, -LOAD))
     place = table.position[0]
     system = rigid_rotor(film, mass, speed, LOAD, place + np.array([1e-3, 0.0]) * CLEARANCE)

@@ -47,7 +47,7 @@ def test_short_limit() -> None:
 
 
 def sommerfeld(theta: np.ndarray, e: float) -> np.ndarray:
-    """Sommerfeld's pressure of the long bearing without rupture, relative to θ = 0."""
+    """Return Sommerfeld's pressure of a long bearing without rupture, relative to θ = 0."""
     size = 6 * MU * SPEED * (R / C) ** 2 * e / (2 + e * e)
     return np.asarray(size * (2 + e * np.cos(theta)) * np.sin(theta) / (1 + e * np.cos(theta)) ** 2)
 

@@ -86,7 +86,7 @@ def test_balance_of_power(alpha: float) -> None:
 
 
 def rotor(kind: type[FilmBearing], **options: object) -> mbd.results.Solution:
-    """A rotor with a constant speed under gravity, with an unbalance, in one bearing."""
+    """Return a rotor with a constant speed under gravity, with an unbalance, in one bearing."""
     ground = mbd.Ground({"bore": mbd.Frame()})
     frames = {"journal": mbd.Frame((3e-5, 0, 0))}
     body = mbd.RigidBody("rotor", 8.0, [0.02] * 3, frames=frames, omega=(0, 0, 300.0))

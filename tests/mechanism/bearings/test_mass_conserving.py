@@ -39,7 +39,7 @@ def bearing(length: float, shape: tuple[int, int], **options: object) -> FiniteB
 
 
 def stored_rate(film: FiniteBearing, y: np.ndarray) -> float:
-    """Rate of the volume of oil in the gap with a constant film fraction, m³/s."""
+    """Return the rate of the volume of oil in the gap for a constant film fraction, m³/s."""
     rate, (n, columns) = film.grid.gap(y)[1], film.grid.areas.shape
     cells = np.full((n, columns), 2 * np.pi * R / n * film.length / (columns - 1))
     cells[:, [0, -1]] *= 0.5
@@ -107,7 +107,7 @@ class Line:
 
 
 def long_film(line: Line, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Angles, pressure and fraction in the middle of a long bearing on the grid."""
+    """Return angles, pressures and film fractions in the middle of a long bearing."""
     film = bearing(30 * R, (n, 10), supply=[OilSupply(line.pressure, angle=0.0, arc=1e-4)])
     y = film.motion_vector((line.e * C * np.cos(line.a), line.e * C * np.sin(line.a)), speed=SPEED)
     grid = film.grid

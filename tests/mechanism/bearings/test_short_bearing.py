@@ -58,7 +58,7 @@ def test_ocvirk(eccentricity: float, load: float, attitude: float) -> None:
 
 
 def peak(eccentricity: float) -> float:
-    """Largest pressure of a short bearing over the angles, in the middle plane."""
+    """Return the largest pressure of a short bearing in its middle plane."""
     theta = np.linspace(0, np.pi, 200001)
     h = CLEARANCE * (1 + eccentricity * np.cos(theta))
     rate = SPEED * CLEARANCE * eccentricity * np.sin(theta)
@@ -82,7 +82,7 @@ def test_derivatives(eccentricity: float, tilt: float) -> None:
 
 
 def check_derivatives(film: FilmBearing, eccentricity: float, tilt: float) -> None:
-    """The differences have the round-off of the wrenches."""
+    """Compare derivatives with differences, which have the round-off of the wrenches."""
     rng = np.random.default_rng(7)
     for _ in range(2):
         pair = journal_pair(rng, eccentricity, tilt=tilt)
@@ -96,7 +96,7 @@ def check_derivatives(film: FilmBearing, eccentricity: float, tilt: float) -> No
 
 
 def check_balance(film: FilmBearing, pair: object) -> None:
-    """Forces and moments of both bodies cancel."""
+    """Assert that the forces and moments on both bodies cancel."""
     p1, _, _, p2, _, _ = pair  # type: ignore[misc]
     W = film.wrenches(pair)  # type: ignore[arg-type]
     assert np.allclose(W[:3], -W[6:9], rtol=1e-12)
@@ -169,7 +169,7 @@ def test_misalignment_to_first_order() -> None:
 
 
 def axial_solution(film: ShortBearing, y: np.ndarray, n: int = 540, m: int = 300) -> np.ndarray:
-    """Force and first moment (4,) by finite differences along the axis at n angles."""
+    """Return force and first moment (4,) by finite differences along the axis at n angles."""
     e, t, rate, t_rate, speed = y[:2], y[2:4], y[4:6], y[6:8], y[8]
     z = np.linspace(-0.5, 0.5, m + 1) * film.length
     dz, middle = z[1] - z[0], 0.5 * (z[1:] + z[:-1])

@@ -178,7 +178,7 @@ def corners(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def rates(t: float, z: np.ndarray) -> np.ndarray:
-    """Equations of motion of the three angles, by Lagrange's method."""
+    """Return the rates of the three angles and of their velocities, by Lagrange's method."""
     (l1, l2), (m1, m2, m3), (J1, J2, J3) = DATA.l, DATA.m, DATA.J
     theta, w = z[:3], z[3:6]
     h, difference = (m2 / 2 + m3) * l1 * l2, theta[0] - theta[1]

@@ -28,7 +28,7 @@ class Taylor:
     order: int
 
     def at(self, q: np.ndarray) -> np.ndarray:
-        """M0 + M1 q."""
+        """Return M0 + M1 q."""
         return self.m0 + np.einsum("rqc,q->rc", self.m1, q)
 
 
