@@ -29,7 +29,7 @@ def test_accelerations_at_the_start() -> None:
 
 @pytest.mark.slow
 def test_motion_of_the_test_set() -> None:
-    """Three runs, extrapolated to a step of zero."""
+    """Three runs, extrapolated to a step of zero, have the digits of the test set."""
     angles, speeds = extrapolated_end()
     np.testing.assert_allclose(angles, list(AT_THE_END.values()), rtol=0, atol=1e-8)
     np.testing.assert_allclose(speeds, SPEEDS_AT_THE_END, rtol=0, atol=1e-6 * 1e3)

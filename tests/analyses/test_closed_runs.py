@@ -55,7 +55,7 @@ def amplitude(k: int) -> complex:
 
 
 def test_lines_of_a_closed_signal_are_exact() -> None:
-    """The lines are those of the force, and all others are empty."""
+    """The lines of the spectrum are those of the force, and all others are zero."""
     cycle = shaken()
     x = cycle.joint("rail").displacement[:, 2]
     f, a = spectrum(cycle.time, x, window="closed")
@@ -117,7 +117,7 @@ def turned(run: Any) -> Any:
 
 
 def test_orders_of_cycles_are_their_harmonics() -> None:
-    """At a constant speed the lines are the harmonics; every second is a whole order."""
+    """At a constant speed the orders are the harmonics; every second one is an integer."""
     cycle = engine()
     period = 4 * np.pi / 300.0
     fast = periodic(crank(speed=300.0), period, dt=period / 240)

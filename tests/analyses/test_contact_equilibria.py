@@ -62,7 +62,7 @@ def gears(
     ],
 )
 def test_gears_with_backlash(teeth, wider, torque, spring, backlash) -> None:
-    """Closed form: the force from the first wheel, the spring, backlash and compression of teeth.
+    """The rotation follows from the spring, the backlash and the compression of the teeth.
 
     Some springs yield by many teeth.
     """
@@ -121,7 +121,7 @@ def test_gears_without_resistance_have_no_equilibrium() -> None:
 
 @pytest.mark.parametrize(("lower", "stiffness"), [(-0.05, 1e6), (-1.4, 30.0), (-1e-6, 1e9)])
 def test_an_arm_falls_onto_its_stop(lower: float, stiffness: float) -> None:
-    """The torque of the weight at the stop is that of the stop."""
+    """The torque of the stop balances that of the weight."""
     ground = mbd.Ground({"o": mbd.Frame()})
     arm = mbd.RigidBody("arm", 1.0, [0.01] * 3, (0.2, 0, 0), frames={"o": mbd.Frame()})
     stop = mbd.mechanism.JointStop(
@@ -137,7 +137,7 @@ def test_an_arm_falls_onto_its_stop(lower: float, stiffness: float) -> None:
 
 @pytest.mark.parametrize("height", [1e-6, 0.01, 3.0])
 def test_a_box_falls_onto_three_balls(height: float) -> None:
-    """The shares of the weight follow from the moments; the contacts close one after the other."""
+    """Moments determine the three contact forces; the contacts close one after the other."""
     points = {"a": (0.1, 0.2, 0), "b": (-0.3, 0.1, 0), "c": (0.05, -0.25, 0)}
     ground = mbd.Ground({"floor": mbd.Frame()})
     frames = {key: mbd.Frame(point) for key, point in points.items()}

@@ -33,7 +33,7 @@ LENGTH, SIDE, DENSITY, YOUNG = 2.0, 0.01, 7870.0, 2e9
 
 @pytest.mark.parametrize("start", [0.0, 1.2, 1.5, -0.3])
 def test_hanging_flexible_pendulum(start: float) -> None:
-    """It hangs straight, stretched by its weight: mode k by 2 ρ g l²/E (2/((2k+1)π))³."""
+    """It hangs straight; its weight stretches mode k by 2 ρ g l²/E (2/((2k+1)π))³."""
     axial = 8
     rod = slender_rod(LENGTH, SIDE, YOUNG, DENSITY, bending=2, axial=axial)
     body = FlexibleBody("rod", rod, rotation=(np.cos(start / 2), 0, 0, np.sin(start / 2)))
@@ -80,7 +80,7 @@ def test_spring_loaded_lever(load: float) -> None:
 
 
 def test_slow_load() -> None:
-    """A sequence of equilibria, each from the one before."""
+    """The equilibria form a sequence, in which each one starts from the one before."""
     times = np.linspace(0.0, 6.0, 7)
     run = quasi_static_motion(lever(None), times)
     assert np.allclose(run.time, times)
@@ -174,7 +174,7 @@ def test_governor(speed: float) -> None:
 
 
 def test_an_equilibrium_may_be_indifferent() -> None:
-    """Without gravity a pendulum stays where it is put; a standing one too, though unstable."""
+    """Without gravity a pendulum stays at any angle; an inverted one is an unstable equilibrium."""
     free = System([RigidBody("ball", 1.0, [0.1] * 3, position=(1.0, 2.0, 3.0))])
     assert np.array_equal(equilibrium(free).q[:3], [1.0, 2.0, 3.0])
     assert linearize(free, equilibrium(free)).stability == "neutral"

@@ -90,7 +90,7 @@ def axes(quaternions: Any) -> Any:
     ("speed", "ratio"), [(120.0, 1.4), pytest.param(310.0, 2.5, marks=pytest.mark.slow)]
 )
 def test_a_rotor_that_tilts(speed: float, ratio: float) -> None:
-    """The motion is the limit of `periodic` for small steps, with large turns and gyroscopics."""
+    """The motion, with large rotations, is the limit of `periodic` for small steps."""
     system, period = tilting_rotor(speed, ratio), 2 * np.pi / speed
     motion = harmonic_balance(system, period, num_harmonics=6)
     assert motion.residual < 1e-5
@@ -109,7 +109,7 @@ def test_a_rotor_that_tilts(speed: float, ratio: float) -> None:
 
 
 def test_a_slider_crank_with_a_flexible_rod() -> None:
-    """Bodies that turn, swing and slide, with joint forces; the start is simulated or given."""
+    """Motions and joint forces agree with `periodic`, from a simulated start or another one."""
     speed = 120.0
     system = mbd.mechanisms.slider_crank(
         slender_rod(), speed=speed, crank_radius=0.1, damping_ratio=0.02
@@ -161,7 +161,7 @@ def test_folds_are_those_of_steady_whirls() -> None:
 
 
 def test_a_curve_in_both_directions() -> None:
-    """The fold of an oscillator with a stiffening spring, upwards and downwards."""
+    """An oscillator with a stiffening spring has the same two folds in both directions."""
     folds = []
     for span in ((7.5, 8.6), (8.6, 7.5)):
         curve = harmonic_curve(
@@ -181,7 +181,7 @@ def test_a_curve_with_too_few_points() -> None:
 
 
 def test_states_of_loads() -> None:
-    """A force that lags behind by the time constant τ: x = F/((1 + iωτ)(k − mω² + icω))."""
+    """The response to a force with the time constant τ is x = F/((1 + iωτ)(k − mω² + icω))."""
     w, tau = 5.0, 0.13
 
     def lag(t: float, x: float, v: float, states: Any) -> Any:

@@ -47,7 +47,7 @@ def test_a_linear_oscillator(seed: int) -> None:
 @pytest.mark.parametrize("delta", [0.1, 0.2, 0.3, 0.95, 1.1, 2.2])
 @pytest.mark.parametrize("epsilon", [0.1, 0.8])
 def test_mathieu_tongues(delta: float, epsilon: float) -> None:
-    """One harmonic of the motion at rest suffices: the disturbances have more."""
+    """One harmonic describes the motion at rest; its disturbances need more."""
     system = oscillator(lambda t, x, v: -(delta + epsilon * np.cos(t)) * x)
     motion = harmonic_balance(system, 2 * np.pi, num_harmonics=1)
 
@@ -63,7 +63,7 @@ def test_mathieu_tongues(delta: float, epsilon: float) -> None:
 
 
 def test_the_branch_between_the_folds_is_unstable() -> None:
-    """Outside it is stable; multipliers equal those of `periodic`, and 1 at the folds."""
+    """The other branches are stable; multipliers agree with `periodic`, and are 1 at a fold."""
     curve = harmonic_curve(
         duffing, (7.2, 8.6), period=lambda w: 2 * np.pi / w, num_harmonics=7, longest=0.2, step=0.1
     )
@@ -81,7 +81,7 @@ def test_the_branch_between_the_folds_is_unstable() -> None:
 
 
 def test_a_rotor_that_tilts() -> None:
-    """Constraints that turn with the mechanism, and gyroscopic moments."""
+    """The multipliers are right if constraints rotate with the mechanism."""
     system = tilting_rotor(310.0, 2.5)
     motion = harmonic_balance(system, 2 * np.pi / 310.0, num_harmonics=6)
     exact = limit(system, motion, 200)
@@ -101,7 +101,7 @@ def test_a_flexible_rod() -> None:
 
 
 def test_states_of_loads() -> None:
-    """A force that lags by τ: (s + 1/τ)(s² + c s + k) = 0, and a coupling g of the lag."""
+    """Exponents obey (1 + τ s)(s² + c s + k) = g for a force with time constant τ and gain g."""
     w, tau, gain = 5.0, 0.13, 20.0
 
     def lag(t: float, x: float, v: float, states: Any) -> Any:
@@ -118,7 +118,7 @@ def test_states_of_loads() -> None:
 
 
 def test_multipliers_that_are_not_accurate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Coefficients with steep flanks need large matrices."""
+    """A stiffness with steep flanks needs larger matrices than the limit, which gives a warning."""
     monkeypatch.setattr("dolfinx_mbd.analyses.harmonic_stability._LARGEST", 100)
 
     def law(t: float, x: float, v: float) -> float:

@@ -33,7 +33,7 @@ TIMES = np.linspace(0.0, 0.05, 51)
 
 
 def test_driven_slider_crank() -> None:
-    """Positions and accelerations of the closed form over more than a turn, without integration."""
+    """Positions and accelerations follow the closed form over more than a revolution."""
     run = kinematic_analysis(
         slider_crank(rigid_rod(length=0.3, mass=0.15), speed=150.0, **SETTINGS), TIMES
     )
@@ -47,7 +47,7 @@ def test_driven_slider_crank() -> None:
 
 
 def test_drive_torque_is_the_power_balance() -> None:
-    """Torque times speed is the rate of the kinetic and the potential energy, taken from M v̇."""
+    """Torque times speed is the rate of kinetic and potential energy, computed from M v̇."""
     system = slider_crank(rigid_rod(length=0.3, mass=0.15), speed=150.0, **SETTINGS)
     run = kinematic_analysis(system, TIMES)
     power = 150.0 * run.joint("drive").moment[:, 2]
@@ -93,7 +93,7 @@ def test_flexible_rod_without_vibration() -> None:
 
 
 def test_torque_of_a_known_motion() -> None:
-    """A mechanism that a torque drives: from its motion alone, the torque and the reactions."""
+    """The motion of a mechanism that a torque drives determines the torque and the reactions."""
 
     def torque(t: float, angle: float, rate: float) -> float:
         return 20.0 + 5.0 * np.sin(300.0 * t)
@@ -190,7 +190,7 @@ def test_what_is_not_determined_is_said() -> None:
 
 
 def test_redundant_joints_may_stay() -> None:
-    """A slider on two guides: kinematics as with one, the reactions shared."""
+    """A slider on two guides moves as on one, and the guides share the reaction."""
     along = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
     ground = Ground({"o": Frame(), "p": Frame((0, 0.1, 0), along), "q": Frame((0, -0.1, 0), along)})
     base = slider_crank(rigid_rod(length=0.3, mass=0.15), speed=150.0, **SETTINGS)

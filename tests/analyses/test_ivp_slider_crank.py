@@ -74,7 +74,7 @@ def simeon(phi: float, q: np.ndarray, omega: float, rate: np.ndarray, crank: flo
 
 
 def test_equations_are_those_of_the_reference() -> None:
-    """Accelerations and multipliers at random consistent states, to round-off."""
+    """Accelerations and multipliers agree at random consistent states (round-off)."""
     system = mechanism()
     rng = np.random.default_rng(3)
     for _ in range(5):
@@ -111,7 +111,7 @@ def off(run: Solution, key: str) -> np.ndarray:
 
 
 def test_simulation_tends_to_the_reference() -> None:
-    """Deflection to order dt²; angle and slider, of which deformations are a small part, closer.
+    """The error is of order dt² for the deflection, and smaller for angle and slider.
 
     The phase error (ω dt)²/12 ωt of q₁'s own 1277 rad/s is 2.8 % of what rings at dt = 4e-5.
     """
@@ -130,7 +130,7 @@ def test_simulation_tends_to_the_reference() -> None:
 
 @pytest.mark.slow
 def test_digits_of_the_reference() -> None:
-    """All digits that can be reached, with an integrator of high order on our equations.
+    """An integrator of high order gives the digits of the reference with our equations.
 
     1e-9 on φ₂ and x₃, 2e-7 on q₁ and q₂, 1e-5 on the multipliers; the reference's axial
     deformations are 5e-6 off.

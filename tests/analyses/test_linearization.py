@@ -57,7 +57,7 @@ def pendulum(angle: float = 0.0, damping: float = 0.0) -> System:
 
 
 def test_pendulum() -> None:
-    """ω² = ± m g s/J hanging and standing: the stiffness is that of the reaction alone."""
+    """ω² is m g s/J if it hangs, and −m g s/J upside down, from the reaction's stiffness alone."""
     square = 1.3 * GRAVITY * 0.5 / (0.04 + 1.3 * 0.25)
     hanging = pendulum()
     down = linearize(hanging, equilibrium(hanging))
@@ -72,7 +72,7 @@ def test_pendulum() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.99, 1.01])
 def test_strut_on_a_torsion_spring(share: float) -> None:
-    """J ω² = k − F l: it buckles where the reaction's stiffness takes up the spring's."""
+    """J ω² = k − F l: the strut buckles if the load F l exceeds the stiffness k of the spring."""
     ground = Ground({"o": Frame()})
     strut = RigidBody(
         "strut", 1.0, [0.01] * 3, (0, 0.5, 0), frames={"o": Frame(), "top": Frame((0, 2.0, 0))}
@@ -91,7 +91,7 @@ def test_strut_on_a_torsion_spring(share: float) -> None:
     ("damping", "stiffness"), [(1e5, 0.0), (1e9, 0.0), (1e5, 40.0), (1e9, 7.2e10)]
 )
 def test_slow_pole_beside_a_strong_damper(damping: float, stiffness: float) -> None:
-    """The poles of m λ² + c λ + k, of which one may be a small part of the other, or zero."""
+    """The poles obey m λ² + c λ + k = 0, also if one is far smaller than the other, or zero."""
     ground = Ground({"o": Frame()})
     slide = RigidBody("slide", 2.0, [0.1] * 3, frames={"o": Frame()})
     load = JointLoad(
@@ -105,7 +105,7 @@ def test_slow_pole_beside_a_strong_damper(damping: float, stiffness: float) -> N
 
 
 def test_two_masses_on_springs() -> None:
-    """Two sliders in a row, springs to the wall and between them, a damper on the first."""
+    """Two sliders in a row have springs to the wall and between them, and a damper on the first."""
     m1, m2, k1, k2, c = 1.0, 2.0, 300.0, 500.0, 3.0
     ground = Ground({"g": Frame((0, 0, 0), ALONG_X)})
     one, two = (
@@ -150,7 +150,7 @@ def top(spin: float) -> System:
 @pytest.mark.parametrize("share", [0.5, 0.99, 1.01, 2.0])
 @pytest.mark.parametrize("axes", ["body", "global"])
 def test_sleeping_top(share: float, axes: str) -> None:
-    """Upright it is stable above ω = 2 √(J m g s)/I; in axes that stand J λ² − i I ω λ = m g s."""
+    """An upright top is stable above ω = 2 √(J m g s)/I; in fixed axes J λ² − i I ω λ = m g s."""
     J = ACROSS + MASS * ARM**2
     spin = share * 2 * np.sqrt(J * MASS * GRAVITY * ARM) / ALONG
     system = top(spin)
@@ -166,7 +166,7 @@ def test_sleeping_top(share: float, axes: str) -> None:
 
 
 def test_top_in_steady_precession() -> None:
-    """Tilted, it is steady in axes that turn with the precession, and in those only."""
+    """A tilted top is steady only in axes that rotate with the precession."""
     J, tilt, precession = ACROSS + MASS * ARM**2, 0.4, 5.0
     # steady: I ω₃ Ω = m g s + J Ω² cos θ, with ω₃ about the axis
     spin = (MASS * GRAVITY * ARM / precession + J * precession * np.cos(tilt)) / ALONG
@@ -187,7 +187,7 @@ def test_top_in_steady_precession() -> None:
 
 
 def test_pinned_beam() -> None:
-    """A beam on two pins, one of which slides: ω_k = (kπ/l)² √(EI/ρA), and not the rigid motion."""
+    """On two pins, one of which slides, ω_k = (kπ/l)² √(EI/ρA), without the rigid motion."""
     length, side, density, young = 0.3, 0.008, 7870.0, 2e11
     rod = slender_rod(length, side, young, density, bending=3, axial=1)
     body = FlexibleBody("rod", rod, damping_ratio=0.0)
@@ -213,7 +213,7 @@ def test_pinned_beam() -> None:
 
 
 def test_a_held_body_is_as_linearized_by_itself() -> None:
-    """One interface on a hub that turns steadily: poles of body/linearized, to round-off.
+    """A body on a steadily rotating hub has the poles of `linearize_body` (round-off).
 
     That takes the prestress of the load, and the geometry of the undeformed body: so does this test
     by its choice of the point.  `linearize` itself takes the deformed body's, which is another mass
@@ -254,7 +254,7 @@ def test_a_held_body_is_as_linearized_by_itself() -> None:
 
 
 def test_a_spinning_rod_on_a_hub() -> None:
-    """The same by `linearize`, at the deformed state: the same within the rod's strain."""
+    """`linearize` at the deformed state gives these poles up to the strain of the rod."""
     spin, rod = 150.0, spinning_rod()
     body = FlexibleBody("rod", rod, damping_ratio=0.0)
     hub = RigidBody("hub", 1.0, [1.0] * 3, frames={"o": Frame(), "end": Frame()})
@@ -285,7 +285,7 @@ def spinning_rod() -> ReducedBody:
 
 
 def test_coefficients_are_derivatives_of_the_rows() -> None:
-    """C_y and K_y in turning axes against differences of the rows along a disturbed motion."""
+    """C_y and K_y in rotating axes agree with differences of the equations of motion."""
     body = FlexibleBody("body", Particles(2, seed=1).body(stiffening=True), damping_ratio=0.0)
     system = System([body], gravity=(0.3, -9.8, 0.5))
     rng = np.random.default_rng(4)
@@ -333,7 +333,7 @@ def test_coefficients_are_derivatives_of_the_rows() -> None:
 
 
 def test_poles_are_those_of_a_simulated_decay() -> None:
-    """A damped pendulum with an amplitude of about a thousandth of a radian."""
+    """The amplitude of the damped pendulum is about a thousandth of a radian."""
     system = pendulum(damping=0.4)
     pole = linearize(system, equilibrium(system)).poles[0]
     start = consistent_state(system, rates={"pivot": 4e-3})

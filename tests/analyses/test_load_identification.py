@@ -51,7 +51,7 @@ def measured() -> tuple[mbd.ReducedBody, mbd.results.Solution, dict[str, np.ndar
 
 
 def test_loads_of_a_run_with_noise() -> None:
-    """One per cent of noise in each signal: the RMS of each load is within 3 %."""
+    """With 1 % of noise in each signal, the RMS error of each load is below 3 %."""
     body, run, signals = measured()
     history = run.body("rod")
     exact = np.hstack([history.wrenches[end][:, :2] for end in ("big_end", "small_end")])
@@ -69,14 +69,14 @@ def test_loads_of_a_run_with_noise() -> None:
 
 
 def test_spin_matters() -> None:
-    """Without the angular velocity, the accelerations do not fit: the residuals show it."""
+    """Without the angular velocity the accelerations do not fit, and the residuals are large."""
     body, run, signals = measured()
     result = mbd.analyses.identify_loads(body, run.time, signals, LOADS)
     assert result.residuals.max() > 5
 
 
 def test_what_the_signals_do_not_determine() -> None:
-    """Two gauges determine two combinations; a pair of sensors on the axis sees no force across."""
+    """Two gauges determine two combinations of loads; sensors on the axis see no lateral force."""
     body, run, signals = measured()
     two = {name: signals[name] for name in ("first upper", "first lower")}
     with pytest.warns(errors.AccuracyWarning, match="determine 2 of 4") as records:
@@ -173,7 +173,7 @@ def test_the_default_regularization_is_close_to_the_best(
 @pytest.mark.parametrize("ramp", [0.0, 3.0])
 @pytest.mark.parametrize("share", [0.0, 0.01])
 def test_a_slow_load_is_not_suppressed(ramp: float, share: float) -> None:
-    """The force on a free body of 0.6 kg with a constant or slowly changing acceleration."""
+    """The force on a free body of 0.6 kg is found if the acceleration changes slowly or not."""
     t, rng = np.arange(100) / 1e3, np.random.default_rng(3)
     acceleration = 2.0 + ramp * t
     signals = {
@@ -196,7 +196,7 @@ def test_a_strong_regularization_names_the_cure() -> None:
 
 
 def test_a_signal_that_is_nearly_zero() -> None:
-    """An accelerometer at a clamp: round-off of a simulation gets no weight."""
+    """An accelerometer at a clamp measures only round-off, which gets no weight."""
     bar, run, signals, exact = shaken_bar()
     assert np.abs(signals["left az"]).max() < 1e-3
     with pytest.warns(errors.AccuracyWarning, match="'left az' is nearly zero") as records:

@@ -129,7 +129,7 @@ def test_slider_crank_against_a_hundred_cycles() -> None:
 
 
 def test_free_motion() -> None:
-    """A disc that may turn has the multiplier 1; the error names it."""
+    """A disc that may rotate freely has the multiplier 1, and the error names it."""
     ground = mbd.Ground({"o": mbd.Frame()})
     disc = mbd.RigidBody("disc", 1.0, [0.01] * 3, frames={"o": mbd.Frame()})
     axle = mbd.cylindrical("axle", ground.frame("o"), disc.frame("o"))
@@ -204,7 +204,7 @@ def test_van_der_pol() -> None:
 
 
 def test_far_start() -> None:
-    """The error of a cycle that is not found says how near the iteration came, and where."""
+    """The error states how close the iteration came to a cycle, and for which joint."""
     system = oscillator(lambda t, x, v: -x - 5 * x**3 - 0.05 * v + 3 * np.cos(1.2 * t))
     period = 2 * np.pi / 1.2
     with pytest.raises(PeriodicError, match=r"after 1 corrections.*'block'") as error:
@@ -214,7 +214,7 @@ def test_far_start() -> None:
 
 
 def test_repeated_periods() -> None:
-    """Several periods are a run without a seam, with full turns of the crank."""
+    """Several periods form a continuous run with full revolutions of the crank."""
     system, period = crank(), 4 * np.pi / 200.0
     cycle = periodic(system, period, dt=period / 300)
     assert cycle.corrections > 0  # a correction must not leave the forces of before at the start

@@ -71,7 +71,7 @@ def test_clearance(
     speed: float, stiffness: float, force: float, friction: float, steps: int, count: int,
     closed: bool,
 ) -> None:  # fmt: skip
-    """Pins that stay in contact, and pins that lose it, by a force or by inertia."""
+    """The pins stay in contact, or lose it because of a force or of inertia."""
     system = slider_crank(speed, stiffness, force, friction)
     period = 2 * np.pi / speed
     cycle = periodic(system, period, dt=period / steps, redundant="drop")
@@ -83,7 +83,7 @@ def test_clearance(
 
 
 def test_rattle_that_does_not_repeat() -> None:
-    """Weakly damped impacts are chaotic; the error says so, and how far it came."""
+    """Weakly damped impacts are chaotic; the error states how close the iteration came."""
     period = 2 * np.pi / 20
     with pytest.raises(PeriodicError, match=r"after 2 corrections.*grow by the factor") as error:
         periodic(
@@ -98,7 +98,7 @@ def test_rattle_that_does_not_repeat() -> None:
     [(100.0, 1e8, 0.0), (100.0, 1e9, 0.0), (20.0, 1e8, 0.0), (20.0, 1e6, 0.1), (100.0, 1e8, 0.1)],
 )
 def test_impact_in_a_long_step(speed: float, stiffness: float, friction: float) -> None:
-    """Steps converge although the predicted pin is far beyond the bore, and friction reverses."""
+    """Steps converge although the predicted pin is far outside the bore and friction reverses."""
     system, dt = slider_crank(speed, stiffness, 0.0, friction), 2 * np.pi / speed / 500
     run = mbd.simulate(system, t_end=1000 * dt, dt=dt, redundant="drop")
     assert len(run) == 1001
@@ -184,7 +184,7 @@ def journal(kind: str) -> mbd.System:
 
 @pytest.mark.parametrize("kind", ["short", "finite", "elastic"])
 def test_oil_films(kind: str) -> None:
-    """The orbit in the film, and how fast disturbances decay, are those of a simulation."""
+    """The orbit in the film and the decay of disturbances agree with a simulation."""
     steps, period = 120, 2 * np.pi / JOURNAL_SPEED
     cycle = periodic(journal(kind), period, dt=period / steps, closed=1e-10)
     run = mbd.simulate(cycle.system, t_end=5 * period, dt=period / steps, tolerance=1e-9)

@@ -17,7 +17,7 @@ ALONG_X = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
 
 
 def test_bodies_on_their_mesh_are_named() -> None:
-    """The cure, a reduced body of the same model, has a cycle."""
+    """The error proposes a reduced body of the same model, which has a cycle."""
     mesh, tags = box((0, -0.003, -0.003), (0.3, 0.003, 0.003), (6, 1, 1))
     model = ElasticModel(mesh, STEEL, facet_tags=tags)
     period = 2 * np.pi / 150
@@ -40,7 +40,7 @@ def pendulum(motion: mbd.mechanism.Motion) -> mbd.System:
 
 
 def test_a_drive_that_never_repeats() -> None:
-    """A speed that grows, and an oscillation that decays."""
+    """A growing speed and a decaying oscillation are errors."""
     with pytest.raises(InputError, match="driver 'drive' does not repeat") as error:
         periodic(pendulum(lambda t: (0.5 * t**2, t, 1.0)), 1.0, dt=0.01)
     assert error.value.argument == "period"
@@ -94,7 +94,7 @@ def test_a_curve_that_does_not_reach_its_end() -> None:
 
 
 def test_a_far_start_says_how_far_it_came() -> None:
-    """A pendulum that turns over is not near the cycle of small swings."""
+    """A pendulum that turns over is far from the cycle of small oscillations."""
     ground = mbd.Ground({"o": mbd.Frame()})
     arm = mbd.RigidBody("arm", 1.0, [0.1] * 3, (0, -1, 0), frames={"o": mbd.Frame((0, 1, 0))})
     pin = mbd.revolute("pin", ground.frame("o"), arm.frame("o"))

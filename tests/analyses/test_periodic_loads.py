@@ -53,7 +53,7 @@ def test_load_with_states() -> None:
 
 @pytest.mark.parametrize("limit", [0.4, 1.0])
 def test_dry_friction(limit: float) -> None:
-    """In a cycle, the force does the work 4 R x̂ of the friction and that of the damper."""
+    """In a cycle, the force does the work of the friction, 4 R x̂, and of the damper."""
     friction = mbd.mechanism.JointFriction("friction", "rail", limit=limit, rate=3e-4)
     cycle = periodic(slider(friction), PERIOD, dt=PERIOD / 400)
     assert cycle.stability == "stable"

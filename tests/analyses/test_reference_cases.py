@@ -28,7 +28,7 @@ def test_slider_crank_from_rest() -> None:
 
 
 def test_robotic_arm() -> None:
-    """V1, Table 2 of Hać and Łazęcki: a rod with a payload, torque 1 + 0.5 sin φ."""
+    """V1, Table 2 of Hać and Łazęcki: rod with a payload under a torque of 1 + 0.5 sin φ N m."""
     run = simulate(robotic_arm(), t_end=1.0, dt=1e-4)
     angles = run.joint("base").rotation[2000::2000]
     expected = [0.033195, 0.133880, 0.305375, 0.553192, 0.884680]
@@ -37,7 +37,7 @@ def test_robotic_arm() -> None:
 
 
 def test_free_rotation() -> None:
-    """V10: I = (1, 2, 3), close to the unstable middle axis."""
+    """V10: a body with the principal moments 1, 2, 3 kg m² near its unstable middle axis."""
     system = System([RigidBody("top", 1.0, [1.0, 2.0, 3.0])])
     start = consistent_state(system, v=np.array([0, 0, 0, 0.01, 1.0, 0.01]))
     run = simulate(system, t_end=31.0, dt=1e-3, start=start, tolerance=1e-12)
@@ -53,7 +53,7 @@ def test_free_rotation() -> None:
 
 @pytest.mark.parametrize("cylinder", [1, 2, 3])
 def test_rigid_engine_follows_the_closed_form(cylinder: int) -> None:
-    """V2: r = 40 mm, l = 137 mm, 6000 rpm, every cylinder over a whole turn."""
+    """V2: all cylinders of an engine at 6000 rpm over a revolution; r = 40 mm, l = 137 mm."""
     speed = 628.318
     engine = inline_engine(
         rigid_rod(length=0.137, mass=0.153, thickness=0.01), speed=speed, gas=False
@@ -71,7 +71,7 @@ def test_rigid_engine_follows_the_closed_form(cylinder: int) -> None:
 
 
 def test_closed_form_has_the_numbers_of_the_engine() -> None:
-    """V2: stroke, greatest speed, accelerations at the dead centres, the rod's greatest motion."""
+    """V2: stroke, greatest speed, accelerations at the dead centres, motion of the rod."""
     speed, crank = 628.318, SliderCrank(0.040, 0.137)
     angle = np.deg2rad(np.linspace(0, 180, 180_001))
     motion = crank.motion(angle, speed)
@@ -86,7 +86,7 @@ def test_closed_form_has_the_numbers_of_the_engine() -> None:
 
 
 def test_closed_form_derivatives() -> None:
-    """Velocities and accelerations are derivatives of positions, also when speeding up."""
+    """Velocities and accelerations are derivatives of positions, also at varying speed."""
     crank, h = SliderCrank(0.040, 0.137), 1e-5
     angle = lambda t: 0.3 + 5 * t + 7 * t**2  # noqa: E731
     at = {k: crank.motion(angle(1 + k * h), 5 + 14 * (1 + k * h), 14.0) for k in (-1, 0, 1)}

@@ -101,7 +101,7 @@ def rayleigh_beam_poles(speed: float, ratio: float, damping: float) -> Any:
     [(0.0, RATIO, 0.0), (300.0, RATIO, 500.0), (2000.0, RATIO, 0.0), (1100.0, 1.0, 300.0)],
 )
 def test_poles_of_a_turning_shaft_with_a_disc(speed: float, ratio: float, damping: float) -> None:
-    """Gyroscopic moments of disc and shaft, and supports with two stiffnesses."""
+    """The reference contains gyroscopic moments and supports with two stiffnesses."""
     system = rotor(speed, ratio, damping)
     state = mbd.dynamics.consistent_state(system)
     poles = linearize(system, state, axes="global").poles
@@ -111,7 +111,7 @@ def test_poles_of_a_turning_shaft_with_a_disc(speed: float, ratio: float, dampin
 
 @pytest.mark.parametrize("speed", [90.0, 1300.0])
 def test_axes_of_the_body_and_global_axes(speed: float) -> None:
-    """On equal supports, the poles in both axes differ by ±iΩ."""
+    """On equal supports, poles in body axes and in global axes differ by ±iΩ."""
     system = rotor(speed, 1.0, 400.0)
     state = mbd.dynamics.consistent_state(system)
     still = linearize(system, state, axes="global").poles
@@ -123,7 +123,7 @@ def test_axes_of_the_body_and_global_axes(speed: float) -> None:
 
 
 def test_weight_in_global_axes() -> None:
-    """The turning rotor hangs like one at rest, and stays there in a run."""
+    """A rotating rotor sags as one at rest, and a run stays in this position."""
     speed, gravity = 700.0, (0, -9.81, 0)
     state = equilibrium(rotor(speed, RATIO, 500.0, gravity=gravity), axes="global")
     system = rotor(speed, RATIO, 500.0, gravity=gravity)
@@ -158,7 +158,7 @@ def test_rotors_that_are_not_round_are_named() -> None:
 
 
 def test_the_average_of_a_square_bar() -> None:
-    """A bar with a square section is nearly round; its average is, and keeps its frequencies."""
+    """A square bar is nearly round; its average is exactly round and has its frequencies."""
     box = create_box(MPI.COMM_SELF, [(-0.01, -0.01, 0), (0.01, 0.01, 0.3)], [2, 2, 10])
     ends = {"low": lambda x: np.isclose(x[2], 0), "high": lambda x: np.isclose(x[2], 0.3)}
     places = {name: locate_entities_boundary(box, 2, where) for name, where in ends.items()}

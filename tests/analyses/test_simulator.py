@@ -118,7 +118,7 @@ def test_a_loop_gives_the_bits_of_simulate(system: Any, t_end: float, dt: Any) -
 
 
 def test_without_an_end() -> None:
-    """dt = 1/512 s is exact, so that the steps are those of a run with an end."""
+    """Since dt = 1/512 s is exact in binary, the steps equal those of a run with an end."""
     run, simulator = simulate(arm(), t_end=0.5, dt=1 / 512), Simulator(arm(), dt=1 / 512)
     for _ in range(256):
         simulator.step()
@@ -153,7 +153,7 @@ def test_a_held_force_moves_a_free_mass_exactly() -> None:
 
 
 def test_held_torques_converge_with_second_order() -> None:
-    """A pendulum with a torque that jumps every 0.05 s, against an explicit method."""
+    """A pendulum whose torque jumps every 0.05 s agrees with an explicit method."""
     torques = [30.0, -10.0, 50.0, 0.0, 20.0, -40.0]
     inertia = 0.01 + 2.0
 
@@ -181,7 +181,7 @@ def test_held_torques_converge_with_second_order() -> None:
 
 
 def test_inputs_of_every_kind_act() -> None:
-    """Each input against a system that was built with its value."""
+    """Each input has the effect of a system that was built with its value."""
     ground, bob = pendulum_bodies()
     rail = RigidBody("rail", 1.0, [0.1] * 3, frames={"o": Frame()})
 
@@ -328,7 +328,7 @@ def test_a_restored_simulation_gives_the_same_bits(pickled: bool) -> None:
     ids=["mass", "time step", "tolerance", "method"],
 )
 def test_a_snapshot_of_another_simulator_is_refused(other: Callable[[], Simulator]) -> None:
-    """Their states have equal sizes; the refused snapshot changes nothing."""
+    """An error is raised although the states have equal sizes, and nothing changes."""
     snapshot, simulator, plain = Simulator(crank(), dt=1e-4).save(), other(), other()
     for saved in (snapshot, pickle.loads(pickle.dumps(snapshot)), snapshot._replace(origin=None)):
         with pytest.raises(InputError) as error:
@@ -374,7 +374,7 @@ def test_sparse_factors_and_adaptive_steps_are_restored() -> None:
 
 
 def test_inputs_and_drivers_are_restored() -> None:
-    """Two different inputs from the same snapshot, and the first one again."""
+    """A snapshot is continued with two different inputs, and again with the first one."""
     ground, bob = pendulum_bodies()
     pin = revolute("pin", ground.frame("pin"), bob.frame("pin"))
     servo = Driver("servo", "pin", constant_speed(1.0))

@@ -151,7 +151,7 @@ def suspended(angle: float) -> mbd.System:
 
 
 def test_shapes_that_change_too_much() -> None:
-    """After a sixth of a turn, MAC is 4/9 for the nearest shape of each mode."""
+    """After a sixth of a revolution, the MAC of each mode and its nearest shape is 4/9."""
     with pytest.warns(AccuracyWarning, match="at 0 and 1.0472 rad/s of mode 1, 2, 3 differ"):
         result = poles_over_speed(suspended, [0.0, np.pi / 3], num_modes=3)
     assert np.allclose(result.similarity[1], 4 / 9, rtol=1e-6)
@@ -159,7 +159,7 @@ def test_shapes_that_change_too_much() -> None:
 
 
 def test_a_mode_that_stops_to_vibrate() -> None:
-    """An overdamped mode is NaN; it is found again where it vibrates."""
+    """An overdamped mode has the frequency NaN; it is tracked again where it vibrates."""
 
     def block(speed: float) -> mbd.System:
         ground = mbd.Ground({"o": mbd.Frame()})

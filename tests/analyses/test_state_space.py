@@ -53,7 +53,7 @@ def motions(body: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("held", [(), ("left",)], ids=["free", "held"])
 def test_the_response_is_that_of_the_body(held: tuple[str, ...]) -> None:
-    """Receptance and inertance, to 1e-8: the same reduced body in a mechanism."""
+    """Receptance and inertance agree with the reduced body in a mechanism (1e-8)."""
     body = Lattice().body(stiffening=True).with_damping(Rayleigh(20.0, 1e-6))
     beam = FlexibleBody("beam", body)
     point, axes = body.interface("left").point, body.interface("left").axes
@@ -108,7 +108,7 @@ OUTPUTS: dict[str, Any] = {
 
 
 def test_an_oscillator_has_its_closed_form() -> None:
-    """Force, stiffness and free length as inputs, at a spring that is stretched by 0.1 m."""
+    """The inputs are force, stiffness and free length of a spring stretched by 0.1 m."""
     system = oscillator()
     system = System(
         system.bodies, system.joints,
@@ -126,7 +126,7 @@ def test_an_oscillator_has_its_closed_form() -> None:
 
 
 def test_reactions_are_outputs() -> None:
-    """The driver that turns the arm feels the Coriolis force 2 m Ω ẋ x₀ at a distance."""
+    """The driver of the rotating arm exerts the moment 2 m Ω ẋ x₀ of the Coriolis force."""
     system = oscillator(speed=4.0)
     outputs = {"moment": lambda run: run.joint("drive").moment[:, 2]}
     along = {"r": lambda run: run.sensor("slider", axes="arm")[:, 0]}
@@ -147,7 +147,7 @@ def test_what_changes_along_the_motion_is_refused() -> None:
 
 
 def test_a_step_response_is_that_of_a_simulation() -> None:
-    """A flexible pendulum about its equilibrium under a small torque."""
+    """A small torque moves a flexible pendulum about its equilibrium."""
     from scipy.signal import lsim
 
     body = Lattice().body().with_damping(Rayleigh(2.0, 1e-5))

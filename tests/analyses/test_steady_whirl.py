@@ -60,7 +60,7 @@ def test_whirl_of_a_jeffcott_rotor(ratio: float, zeta: float) -> None:
 
 
 def test_a_disc_that_turns_freely() -> None:
-    """Without a driver, nothing determines the angle of the disc; the whirl exists as well."""
+    """Without a driver, nothing determines the angle of the disc; the whirl is still found."""
     system = jeffcott(2 * CRITICAL)
     free = mbd.System(system.bodies, system.joints, loads=system.loads)
     state = equilibrium(free, spin=(2 * CRITICAL, 0, 0))
@@ -92,7 +92,7 @@ def shaft_with_disc(offset: float) -> mbd.System:
 
 @pytest.mark.parametrize("ratio", [0.5, 0.95, 1.05, 1.7, 4.0])
 def test_whirl_of_a_flexible_rotor(ratio: float) -> None:
-    """The disc in the middle does not tilt, so that (K − Ω²M) z = meΩ² with K and M at rest."""
+    """(K − Ω²M) z = meΩ² with K and M at rest, because the central disc does not tilt."""
     balanced = shaft_with_disc(0.0)
     rest = linearize(balanced, equilibrium(balanced))
     poles = np.abs(rest.poles)
@@ -131,7 +131,7 @@ def duffing_folds(damping: float, cubic: float) -> list[float]:
 
 @pytest.mark.slow
 def test_folds_of_a_stiffening_support() -> None:
-    """Two folds of the whirl over the speed, unstable between them, as the closed form says."""
+    """The whirl has two folds over the speed and is unstable between them, as in closed form."""
     damping, cubic = 2 * 0.04 * MASS * CRITICAL, 1e9
     curve = continuation(
         lambda speed: jeffcott(speed, damping, cubic),

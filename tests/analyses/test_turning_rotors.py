@@ -150,7 +150,7 @@ def sizes(x: Any) -> Any:
     "factor", [1.05, *(pytest.param(f, marks=pytest.mark.slow) for f in (1.02, 1.1))]
 )
 def test_a_rigid_rotor_whirls_as_its_centre(factor: float) -> None:
-    """The orbit and the period are those of half of the mass in a film whose journal turns."""
+    """Orbit and period are those of half of its mass in one oil film."""
     speed = factor * threshold()
     cycle = cycle_of(rigid(speed), 0.6 * CLEARANCE, 200)
     assert np.abs(cycle.multipliers - 1).min() < 1e-6
@@ -225,7 +225,7 @@ def test_a_flexible_rotor_against_a_long_run(factor: float) -> None:
 
 
 def test_what_is_not_a_round_rotor_is_named() -> None:
-    """An unbalance, a load that turns or depends on time, and a rotor that nothing drives."""
+    """Unbalances, loads that rotate or depend on time, and rotors without a drive are errors."""
     start = {"axes": "global", "find_period": True, "dt": 1e-4}
     for options in ({"centre": (1e-5, 0, 0)}, {"inertia": [0.08, 0.07, 0.03]}):
         with pytest.raises(InputError, match=r"'rotor', .* is different"):
@@ -257,7 +257,7 @@ def test_what_is_not_a_round_rotor_is_named() -> None:
 
 @pytest.mark.parametrize("period", [0.0123, 0.031])
 def test_multipliers_of_a_steady_rotation(period: float) -> None:
-    """They are exp(λ T) for the poles λ in global axes and any time T, with a flexible shaft."""
+    """The multipliers of a flexible shaft are exp(λ T) for its poles λ and any time T."""
     speed = 350.0
     system = turning_shaft(speed)
     state = equilibrium(system, axes="global")
@@ -276,7 +276,7 @@ def test_multipliers_of_a_steady_rotation(period: float) -> None:
 
 
 def test_a_shaken_rotor() -> None:
-    """A force with a period of its own acts on the turning disc: the linear response."""
+    """The response to a periodic force on the rotating disc agrees with the linear response."""
     speed, frequency = 350.0, 211.3
     period = 2 * np.pi / frequency
 

@@ -107,7 +107,7 @@ def count_errors(path: Path, bits: Iterable[int], load: Callable[[], object], ki
 
 @pytest.mark.slow
 def test_every_flipped_bit_of_a_file_is_refused_or_changes_nothing(tmp_path: Path) -> None:
-    """Every bit but for the text of the header, of which every ninth is taken."""
+    """Every bit is flipped, but of the text of the header only every ninth one."""
     path = tmp_path / "file.npz"
     with path.open("wb") as file:
         archive_writer(KIND, {}, {"x": np.array([1.5, -2.0])})(file)
@@ -125,7 +125,7 @@ def test_every_flipped_bit_of_a_file_is_refused_or_changes_nothing(tmp_path: Pat
 
 @pytest.mark.slow
 def test_flipped_bits_of_a_body(tmp_path: Path) -> None:
-    """Return positions in the zip directory and in the other parts of the file."""
+    """The bits are in the zip directory and in other parts of the file."""
     path = body().save(tmp_path / "rod.npz")
     data, rng = path.read_bytes(), np.random.default_rng(1)
     directory = rng.choice(directory_bits(data), 1500, replace=False).tolist()
@@ -194,7 +194,7 @@ def test_files_of_the_first_edition_are_read_with_a_warning(tmp_path: Path) -> N
 
 
 def test_damage_to_files_of_the_first_edition(tmp_path: Path) -> None:
-    """Wrong types and missing arrays in files without a checksum."""
+    """Files without a checksum have wrong types and missing arrays."""
     for change, drop in (
         ({"interfaces": 5}, ()),
         ({"interfaces": [{"name": "one"}]}, ()),
@@ -226,7 +226,7 @@ except BodyFileError as error:
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA, zipfile.ZIP_STORED])
 def test_a_bomb_is_refused_before_it_is_read(tmp_path: Path, method: int) -> None:
-    """150 MB of zeros in a small file; or an array that is said to be larger than the file."""
+    """A small file may hold 150 MB of zeros, or declare an array larger than the file."""
     path = tmp_path / "rod.npz"
     with zipfile.ZipFile(path, "w", method) as archive, archive.open("header.npy", "w") as member:
         np.lib.format.write_array_header_1_0(
@@ -242,7 +242,7 @@ def test_a_bomb_is_refused_before_it_is_read(tmp_path: Path, method: int) -> Non
 
 
 def test_stale_parts_are_removed(tmp_path: Path) -> None:
-    """Parts of a process that was killed go with the next save; those of one that runs stay."""
+    """The next save removes the temporary files of a killed process, not those of a running one."""
     path = tmp_path / "rod [1].npz"
     host = socket.gethostname()
     ended = subprocess.Popen([sys.executable, "-c", ""])

@@ -143,7 +143,7 @@ def decrement(time: np.ndarray, x: np.ndarray) -> float:
 def test_logarithmic_decrement_of_a_simulated_mode(
     body: ReducedBody, damping: Rayleigh | ModalDamping, mode: int
 ) -> None:
-    """δ = 2πζ/√(1−ζ²), less what the trapezoidal rule changes.
+    """δ = 2πζ/√(1−ζ²), corrected for the trapezoidal rule.
 
     It turns a pole λ into (2/dt) artanh(λ dt/2), so that the decay is (ω dt)²/4 too slow, 2.5e-4 at
     200 steps a period (λ³dt²/12 of its real part) and the frequency (ω dt)²/12. The body falls as

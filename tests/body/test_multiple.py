@@ -29,7 +29,7 @@ def test_groups() -> None:
 
 
 def test_shares_of_groups_do_not_depend_on_the_basis_of_the_pair() -> None:
-    """A pair of modes turned by any angle: both or none."""
+    """However a pair of modes is rotated, both modes are selected or none."""
     groups = np.array([0, 1, 1, 2])
     for angle in np.linspace(0.0, np.pi, 9):
         weights = np.array([[0.1], [0.5 * np.cos(angle) ** 2], [0.5 * np.sin(angle) ** 2], [0.4]])
@@ -38,7 +38,7 @@ def test_shares_of_groups_do_not_depend_on_the_basis_of_the_pair() -> None:
 
 
 def test_a_selection_that_cuts_a_pair_is_told() -> None:
-    """A body with the frequencies 1, 2, 2, selected as [1], [2, 3] and [1, 2]."""
+    """A body with the frequencies 1, 2, 2 is selected as [1], [2, 3] and [1, 2]."""
     pair = body(3).replace(mass=np.eye(3), stiffness=np.diag([1.0, 4.0, 4.0]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -84,7 +84,7 @@ def test_quantities_follow_from_the_tensor(modes: StressModes, history: SimpleNa
 def test_envelope_is_the_extreme_of_the_history(
     modes: StressModes, history: SimpleNamespace, name: str, extreme: str
 ) -> None:
-    """The same instants, the same values but for the order in which a product is summed."""
+    """Instants are equal, and values up to the order of summation in products."""
     values = modes.values(name, history)
     envelope = modes.envelope(name, history, extreme=extreme)  # type: ignore[arg-type]
     row = values.argmax(axis=0) if extreme == "greatest" else values.argmin(axis=0)
@@ -102,7 +102,7 @@ def test_the_first_of_equal_instants_counts() -> None:
 
 
 def test_several_ingredients_are_stacked() -> None:
-    """½ σ:ε with the strain of a unit modulus."""
+    """The energy density is ½ σ:ε with the strain of a unit modulus."""
     rng = np.random.default_rng(1)
     s, eta = rng.standard_normal((6, 5, 3)), rng.standard_normal((9, 3))
     value, row = envelope_over_time([s, s], eta, quantity("strain energy density"))

@@ -12,7 +12,7 @@ ASTM = [-2, 1, -3, 5, -1, 3, -4, 4, -2]
 
 
 def test_reference_case_v16() -> None:
-    """The example of ASTM E1049-85, figure 6."""
+    """The cycles are those of the example in ASTM E1049-85, figure 6."""
     expected = [
         (3, -0.5, 0.5), (4, -1, 0.5), (4, 1, 1), (8, 1, 0.5), (9, 0.5, 0.5), (8, 0, 0.5),
         (6, 1, 0.5),

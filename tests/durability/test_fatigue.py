@@ -98,7 +98,7 @@ def test_planes_of_uniaxial_stress(seed: int) -> None:
 
 
 def test_bending_with_torsion_in_phase() -> None:
-    """Mohr's circle: σ/2 + r at half the angle, and 2 r for shear at 45° to it, r² = σ²/4 + τ²."""
+    """Mohr's circle with r² = σ²/4 + τ²: the normal stress is σ/2 + r, twice the shear is 2 r."""
     sigma, tau = 200e6, 120e6
     body = body_with([sigma, 0, 0, tau, 0, 0])
     radius, angle = np.hypot(sigma / 2, tau), 0.5 * np.arctan2(2 * tau, sigma)
@@ -115,7 +115,7 @@ def test_bending_with_torsion_in_phase() -> None:
 
 
 def test_bending_with_torsion_out_of_phase() -> None:
-    """A quarter of a period apart, the amplitude on each plane is the root of the squares.
+    """A quarter of a period apart, squares of the amplitudes add up on each plane.
 
     Normal stress: (σ cos²θ)² + (τ sin 2θ)². Shear stress: (σ/2 sin 2θ)² + (τ cos 2θ)².
     """
@@ -131,7 +131,7 @@ def test_bending_with_torsion_out_of_phase() -> None:
 
 
 def test_miner_by_hand() -> None:
-    """Four cycles of 300 MPa and six of 150 MPa, on both slopes, in one second; one point only."""
+    """Four cycles of 300 MPa and six of 150 MPa in one second use both slopes of the line."""
     material = replace(STEEL, second_slope=8.0)
     signal = np.concatenate([300e6 * np.array(WAVE[:16]), 150e6 * np.array(WAVE[:25])])
     result = fatigue(body_with(AXIAL), signal, material=material, criterion="principal")
@@ -323,7 +323,7 @@ def test_a_mean_beyond_the_strength(criterion: Any) -> None:
 def test_a_stress_above_the_tensile_strength_gives_a_warning(
     criterion: Any, correction: Any
 ) -> None:
-    """Corrections that do not contain the tensile strength, and stresses that do no damage."""
+    """Some corrections do not contain the tensile strength, and some stresses do no damage."""
     body = body_with(1e6 * np.array(AXIAL), 700e6 * np.array(AXIAL))
     options: dict[str, Any] = {"criterion": criterion, "mean_stress": correction}
     with pytest.warns(ModelRangeWarning, match=r"3, 4, 5|3000, 4000, 5000") as records:

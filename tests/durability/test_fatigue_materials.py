@@ -82,7 +82,7 @@ def test_mean_stress(correction: Any, mean: float, expected: float) -> None:
 @pytest.mark.parametrize("correction", ["none", "Smith-Watson-Topper"])
 @pytest.mark.parametrize(("amplitude", "mean"), [(200e6, 0.0), (900e6, 0.0), (500e6, 300e6)])
 def test_strain_life(correction: Any, amplitude: float, mean: float) -> None:
-    """Against bracketing root searches for Neuber's stress and the life."""
+    """Neuber's stress and the life agree with root searches in a bracket."""
     material = FatigueMaterial(**LINE, strain_life=STRAIN)
     law = material.law(material.line(), correction, strain=True)
     damage = cycle_damages(np.array([amplitude]), np.array([mean]), law)[0]

@@ -39,7 +39,7 @@ def axial(left: float, right: float) -> dict[str, list[float]]:
 
 
 def test_pulled_bar() -> None:
-    """σ = F/A everywhere, and the factor is R/σ, for each criterion of tension."""
+    """For each criterion of tension, σ = F/A everywhere, and the factor is strength over σ."""
     pulled = mbd.durability.inertia_relief(bar(), axial(-FORCE, FORCE))
     assert np.allclose(pulled.acceleration, 0, atol=1e-6)
     for criterion in ("von Mises", "Tresca", "greatest principal"):
@@ -76,7 +76,7 @@ def test_spinning_bar() -> None:
 
 @pytest.mark.filterwarnings("ignore::dolfinx_mbd.errors.AccuracyWarning")
 def test_load_cases_agree_with_the_equations_of_a_simulation() -> None:
-    """A small wrench: the quasi-static start of a simulation has the same coordinates."""
+    """A simulation with a small wrench starts quasi-statically with the same coordinates."""
     body = bar().body
     wrench = 1e-6 * np.array([500.0, -300.0, 200.0, 1.0, 2.0, -3.0])
     flexible = mbd.FlexibleBody("bar", body)

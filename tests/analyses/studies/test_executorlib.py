@@ -95,7 +95,7 @@ if __name__ == "__main__":
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_reductions_on_two_ranks_each(executorlib: Any, tmp_path: Path) -> None:
-    """A script without MPI, as in the documentation: the executor starts MPI programs."""
+    """As in the documentation, a script without MPI has an executor that starts MPI programs."""
     script = tmp_path / "reductions.py"
     script.write_text(SCRIPT, encoding="utf-8")
     launcher = "OMPI_", "PMIX_", "PMI_", "PRTE_", "HYDRA_", "MPI_LOCAL"

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="starts worker p
 
 @pytest.mark.slow
 def test_workers_give_the_bits_of_this_process() -> None:
-    """A mechanism with a failure among its cases, on two workers, on another executor and here."""
+    """Results and failures of a study agree bitwise in workers, another executor and here."""
     rod = slender_rod(bending=2, axial=0)
     grid = {"speed": [20.0, 30.0, 40.0], "damping": [0.01, -1.0]}
     before = dict(os.environ)
@@ -47,7 +47,7 @@ def test_workers_give_the_bits_of_this_process() -> None:
 
 
 def test_functions_need_no_module() -> None:
-    """Lambdas, functions in functions and what they read are sent to workers as they are."""
+    """Lambdas, functions in functions and the variables that they read are sent to workers."""
     factor = np.array([2.0, 3.0])
 
     def run(x: float) -> np.ndarray:
@@ -61,7 +61,7 @@ def test_functions_need_no_module() -> None:
 
 @pytest.mark.slow
 def test_a_worker_that_is_killed(tmp_path: Path) -> None:
-    """The error names the cases that may be the reason; the same call does the others."""
+    """The error names the cases that may be the reason; a second call computes the others."""
     folder = tmp_path / "study"
     with pytest.raises(StudyError) as error:
         sweep(deadly, {"x": [0, 1, 2, 3]}, workers=2, path=folder)
@@ -120,7 +120,7 @@ def wait(what: str, seconds: float = 120.0) -> Iterator[None]:
 def test_a_study_that_is_stopped_goes_on(
     tmp_path: Path, number: signal.Signals, group: bool
 ) -> None:
-    """In the middle of 40 cases; no worker outlives it, no case is lost or half-written."""
+    """Stopped in the middle of 40 cases, a study leaves no worker and no incomplete case."""
     folder, path = tmp_path / "calls", tmp_path / "study"
     folder.mkdir()
     script = tmp_path / "script.py"
@@ -226,7 +226,7 @@ def test_scripts_with_the_function_in_them(tmp_path: Path, script: str, command:
 
 
 def test_objects_that_cannot_be_sent() -> None:
-    """They are refused before any process is started; in this process they work."""
+    """They raise an error before a process starts; in this process they can be used."""
     with pytest.raises(errors.InputError):
         sweep(law, {"x": [1.0, 2.0]}, fixed={"y": threading.Lock()}, workers=2)
     with pytest.raises(errors.InputError):
@@ -236,7 +236,7 @@ def test_objects_that_cannot_be_sent() -> None:
 
 @pytest.mark.slow
 def test_a_worker_is_no_rank(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers of a script that mpirun started must not take part in its job."""
+    """Workers of a script that mpirun started must not take part in its MPI job."""
     launched = {"OMPI_COMM_WORLD_RANK": "0", "PMIX_RANK": "0", "OMPI_MCA_pml": "ob1"}
     for name, value in launched.items():
         monkeypatch.setenv(name, value)
@@ -249,7 +249,7 @@ def test_a_worker_is_no_rank(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_a_study_in_a_worker_starts_no_workers() -> None:
-    """By default, or each core would have as many processes as there are cores."""
+    """Otherwise each core would have as many processes as there are cores."""
     study = sweep(nested, {"x": [1, 2]}, workers=2)
     assert re.fullmatch(r"(True,?)+", ",".join(map(str, study["alone"].values)))
 

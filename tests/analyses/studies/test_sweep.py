@@ -58,7 +58,7 @@ def calls(folder: Path) -> dict[int, int]:
 
 
 def test_ranks_share_the_cases(comm: MPI.Intracomm, shared: Path) -> None:
-    """Each case is done once, by the ranks other than the first where there are several."""
+    """Each case is computed once; if there are several ranks, the first one computes none."""
     folder = shared / "calls"
     if comm.rank == 0:
         folder.mkdir()
@@ -73,7 +73,7 @@ def test_ranks_share_the_cases(comm: MPI.Intracomm, shared: Path) -> None:
 
 
 def test_numbers_are_the_same_bits_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
-    """Against plain calls on one thread, of a mechanism and of large matrices."""
+    """A mechanism and large matrices give the bits of plain calls on one thread."""
     speeds, rod = [20.0, 30.0, 40.0], slender_rod(bending=2, axial=0)
     fixed = {"damping": 0.01, "rod": rod}
     study = sweep_on_ranks(comm, crank, {"speed": speeds}, fixed=fixed)
@@ -87,7 +87,7 @@ def test_numbers_are_the_same_bits_on_any_number_of_ranks(comm: MPI.Intracomm) -
 
 
 def test_a_case_that_fails_on_a_rank(comm: MPI.Intracomm) -> None:
-    """Nothing hangs, whether the error is kept or raised."""
+    """The study does not hang, whether errors are recorded or raised."""
     with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         study = sweep_on_ranks(comm, law, GRID)
@@ -106,7 +106,7 @@ def test_a_case_that_fails_on_a_rank(comm: MPI.Intracomm) -> None:
 
 
 def test_ctrl_c_on_a_rank(comm: MPI.Intracomm, ctrl_c: None) -> None:
-    """It ends the study on rank 0, and the cases that were done are returned."""
+    """Ctrl-C ends the study on rank 0, and the finished cases are returned."""
     with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         study = sweep_on_ranks(comm, interrupted, {"x": list(range(6))}, fixed={"at": 1})
@@ -123,7 +123,7 @@ def test_ctrl_c_on_a_rank(comm: MPI.Intracomm, ctrl_c: None) -> None:
 
 
 def test_several_ranks_without_an_executor(comm: MPI.Intracomm) -> None:
-    """Each would do all cases, in a pool of its own."""
+    """This is an error, because each rank would compute all cases in a pool of its own."""
     if comm.size > 1:
         for workers in (None, 2):
             with pytest.raises(errors.InputError) as error:
@@ -142,7 +142,7 @@ def test_progress(comm: MPI.Intracomm, capfd: pytest.CaptureFixture[str]) -> Non
 
 
 def test_a_body_arrives_as_it_was_sent(comm: MPI.Intracomm) -> None:
-    """The numbers are identical and read-only as before, so kernels are not compiled again."""
+    """The arrays are identical and read-only, so that kernels are not compiled again."""
     rod = slender_rod()
     rod = rod.replace(provenance={"rank": 0}) if comm.rank == 0 else None
     rod = comm.bcast(rod)
@@ -247,7 +247,7 @@ def test_the_identity_of_a_study(folder: Path) -> None:
 
 
 def test_a_study_that_has_no_case_yet_may_change(folder: Path, ctrl_c: None) -> None:
-    """A folder without a case holds nothing that could be mistaken."""
+    """A folder without a case contains no results of another study."""
     settings: dict[str, Any] = {"workers": 1, "path": folder / "study"}
     with pytest.warns(errors.MbdWarning) as records:
         sweep(interrupted, {"x": [7]}, fixed={"at": 7}, **settings)
@@ -275,7 +275,7 @@ def test_a_full_disk_does_not_end_the_study(folder: Path, monkeypatch: pytest.Mo
 
 
 def test_ctrl_c_keeps_what_is_done(folder: Path, ctrl_c: None) -> None:
-    """A run that returns in spite of it, as one with `simulate` does, is not taken for done."""
+    """A case that catches Ctrl-C and returns, such as `simulate`, does not count as finished."""
     numbers, path = [10, 20, 30, 40], folder / "study"
     settings: dict[str, Any] = {"fixed": {"at": 30}, "path": path}
     with pytest.warns(errors.MbdWarning) as records:

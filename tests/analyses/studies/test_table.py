@@ -74,7 +74,7 @@ def test_cases_side_by_side() -> None:
 
 
 def test_histories_of_solutions() -> None:
-    """A solution is kept as its histories; bodies are parameters like numbers, by their names."""
+    """A solution is stored as its histories; the values of a parameter may be named bodies."""
     soft = slender_rod(bending=2, axial=0, young=7e10).replace(name="soft")
     rods = [slender_rod(bending=2, axial=0), soft]
     study = sweep(crank, {"speed": [20.0, 30.0], "rod": rods}, fixed={"damping": 0.01}, workers=1)
@@ -90,7 +90,7 @@ def test_histories_of_solutions() -> None:
 
 
 def test_results_of_other_shapes() -> None:
-    """Shorter arrays are filled up, and numbers of parameters keep their type."""
+    """Shorter arrays are padded, and the values of parameters keep their type."""
     study = sweep(lambda n: {"a": np.arange(n), "b": n}, {"n": [2, 3]}, workers=1)
     assert study["a"].values[1].tolist() == [0, 1, 2]
     assert study["a"].values[0, :2].tolist() == [0, 1] and np.isnan(study["a"].values[0, 2])
@@ -121,7 +121,7 @@ def test_saved_and_read_back(study: xarray.Dataset, tmp_path: Path) -> None:
 
 
 def test_one_blas_thread_wherever_it_is_done() -> None:
-    """A case has the bits of one thread also where this process has several."""
+    """A case is computed on one BLAS thread, also if this process has several."""
     blas = ThreadpoolController().select(user_api="blas")
     assert blas, "no BLAS library is known"
     with blas.limit(limits=1):

@@ -45,7 +45,7 @@ def close(A: np.ndarray, B: np.ndarray, tolerance: float) -> bool:
 
 # ---- at rest ------------------------------------------------------------------------------------
 def test_free_body_is_the_full_model(lattice: Lattice, body: ReducedBody) -> None:
-    """Damped by α (M less its rigid part) + β K, at full order with complex numbers."""
+    """The reference has the damping α (M without rigid part) + β K and complex numbers."""
     alpha, beta = 200.0, 1e-6
     damped = body.with_damping(Rayleigh(alpha, beta))
     K, M = lattice.reduced(lattice.K), lattice.reduced(lattice.M)
@@ -121,7 +121,7 @@ def peak(
 @pytest.mark.parametrize("mode", [0, 3])
 @pytest.mark.parametrize("kind", ["Rayleigh", "modal", "structural"])
 def test_half_power_width_of_free_modes(body: ReducedBody, kind: str, mode: int) -> None:
-    """Δf = 2ζf, or η f, about the body's own frequency.
+    """The width is Δf = 2ζf, or η f for structural damping, about the frequency of the mode.
 
     The other modes add a constant about 2ζ times as large as the peak, and the width of a single
     mode is 2ζ f (1 + O(ζ²)): with ζ = 5e-4 both stay below 2e-3.
@@ -150,7 +150,7 @@ def test_half_power_width_of_free_modes(body: ReducedBody, kind: str, mode: int)
 
 
 def test_peaks_of_a_held_body_are_at_its_poles(body: ReducedBody) -> None:
-    """Damping of the mean axis is not modal there; poles and peaks agree about it."""
+    """Damping of the free body is not modal for the held body; poles and peaks agree."""
     damped = body.with_damping(Rayleigh(mass=3.0, stiffness=3e-8))
     poles = linearize_body(damped, held=["left"]).poles()
     for pole in poles[:2]:
@@ -167,7 +167,7 @@ def test_peaks_of_a_held_body_are_at_its_poles(body: ReducedBody) -> None:
 
 
 def test_half_power_of_one_mode_in_closed_form() -> None:
-    """Structural: f± = f√(1±η) exactly, height 1/(kη); the peak at f."""
+    """Structural damping: half power at f√(1±η), and a peak of 1/(kη) at f."""
     f = np.linspace(90.0, 110.0, 4001)
     eta = 0.02
     peak = half_power(f, 1 / (100.0**2 * (1 + 1j * eta) - f**2))
@@ -249,7 +249,7 @@ def test_stiffening_and_loads_matter(body: ReducedBody) -> None:
 
 
 def test_small_motions_are_those_of_the_multibody_kernel(body: ReducedBody) -> None:
-    """The exact tangent of the simulation's residual, in axes that turn with the body.
+    """The response uses the exact tangent of the simulation in axes of the rotating body.
 
     A perturbation A (d + θ×x ...) has the rates δṘ = ḋ + ω×d and δω = θ̇ + ω×θ, and so on.
     """
@@ -291,7 +291,7 @@ def test_small_motions_are_those_of_the_multibody_kernel(body: ReducedBody) -> N
 
 
 def test_steady_response_of_a_simulation(body: ReducedBody) -> None:
-    """The left end turned at constant speed, a harmonic force at the right one, axes of the body.
+    """The left end rotates at constant speed, and a harmonic force acts on the right end.
 
     After 13 periods at 10 % damping the start is exp(−2π·0.1·13/0.9) = 1e-4 of the response; 150
     steps a period are (ω dt)²/12 = 1.5e-4 off in frequency, near resonance as much in height. The

@@ -59,7 +59,7 @@ def test_bounds() -> None:
 @pytest.mark.parametrize("high", [2.0, 2.9, 2.999, 3.0, 3.000001, 3.1])
 @pytest.mark.parametrize("start", [1.0, 1.9])
 def test_a_value_at_its_bound_is_exact_and_gives_a_warning(high: float, start: float) -> None:
-    """Also if the bound is close to the value without bounds; and no warning beyond it."""
+    """A bound close to the free minimum also gives a warning, a bound beyond it none."""
     data = power_law({"a": 3.0, "n": 1.7})[0]
     with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")

@@ -69,7 +69,7 @@ def test_mac() -> None:
 
 
 def test_permuted_and_missing_modes(comm: MPI.Intracomm) -> None:
-    """Any order is found; a mode that was not measured does not shift the others."""
+    """Modes are found in any order; a mode without measurement does not shift the others."""
     table = bar(comm, 200e9, 0.8 * SIDE)
     order = [3, 0, 2]  # the second mode is missing
     f, shapes = measured(table, order)
@@ -120,7 +120,7 @@ def test_derivatives_at_a_double_mode(comm: MPI.Intracomm) -> None:
 
 
 def test_derivatives_of_shapes(comm: MPI.Intracomm) -> None:
-    """Shapes of unit length at the sensors against differences of new reductions."""
+    """Shapes of unit length at the sensors agree with differences of new reductions."""
     f, shapes = measured(bar(comm, 200e9, 1.3 * SIDE), [2, 0, 1])
     sigma = 0.01 * np.ones(shapes.shape)
     test = mbd.design.ModalTest(f, shapes, SENSORS, 0.01 * f, sigma)
@@ -172,7 +172,7 @@ def chain_test(sigma: float, random: np.random.Generator | None = None) -> mbd.d
 
 
 def test_derivatives_of_matrices() -> None:
-    """A structure with changes of mass, stiffness and sensors, against differences."""
+    """Changes of mass, stiffness and sensors of a structure agree with differences."""
     random = np.random.default_rng(8)
     parts = [random.standard_normal((5, 5)) for _ in range(4)]
     K, M, dK, dM = (A @ A.T for A in parts)
@@ -212,7 +212,7 @@ def test_confidence_intervals() -> None:
 
 
 def test_shapes_determine_more_than_frequencies() -> None:
-    """With the shapes as measurements, the additional mass is known better."""
+    """Measured shapes reduce the uncertainty of the additional mass."""
     test = chain_test(0.03)
     plain = mbd.design.ModalTest(test.frequencies, test.shapes, MOTIONS, test.frequency_deviations)
     both, alone = (

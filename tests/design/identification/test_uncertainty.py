@@ -64,7 +64,7 @@ def assert_deviations(
 
 @pytest.mark.parametrize("count, new", [(1000, False), (30, True)])
 def test_frequencies(count: int, new: bool) -> None:
-    """Frequencies of bodies of first order, and of new reductions."""
+    """The deviations agree for bodies of first order and for new reductions."""
     table = derivatives()
     steps = {name: table[name].frequencies[:3] for name in VALUES}
     first = mbd.design.first_order_deviation(steps, COVARIANCE)
@@ -93,7 +93,7 @@ def pendulum(p: Mapping[str, float]) -> mbd.System:
 
 
 def test_simulation() -> None:
-    """The final angle and the largest force of a simulation, with new simulations."""
+    """The deviations of final angle and largest force agree with new simulations."""
     values, sigma = {"length": 0.5, "k": 3.0}, {"length": 2e-3, "k": 0.03}
 
     def output(run: mbd.results.Solution) -> np.ndarray:

@@ -32,7 +32,7 @@ def column(comm: MPI.Intracomm, degree: int = 2) -> mbd.design.ParametricBody:
 
 @pytest.mark.slow
 def test_euler(comm: MPI.Intracomm) -> None:
-    """P = π²EI/L² with the shear of Engesser, P/(1 + P/(k G A)); ends free to turn.
+    """P = π²EI/L², reduced by shear to P/(1 + P/(k G A)) (Engesser); the ends rotate freely.
 
     With ten elements of degree two, the load is 0.5 % too high.
     """

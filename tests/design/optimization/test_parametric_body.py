@@ -85,7 +85,7 @@ def test_reduction_is_repeated_when_the_error_asks_for_it(comm: MPI.Intracomm) -
 
 @pytest.mark.filterwarnings("ignore:the estimated error")
 def test_derivatives_of_the_body_of_first_order(comm: MPI.Intracomm) -> None:
-    """They are those of `at`, in the modes of the changed body."""
+    """The derivatives are those of `at`, in the modes of the changed body."""
     base = family(comm).at({})
     point, step = {"length": 0.02, "height": -0.01, "E": 200e9}, 1e-5
     table = base.moved(point)
@@ -122,7 +122,7 @@ def test_derivatives_of_the_body_of_first_order(comm: MPI.Intracomm) -> None:
 
 
 def test_plates_materials_and_fields(comm: MPI.Intracomm) -> None:
-    """The thickness, and a field that grows with its parameter."""
+    """The parameters are a thickness and a field that grows with its parameter."""
     mesh = create_rectangle(comm, [(0.0, 0.0), (0.2, 0.05)], [8, 3])
     f = fem.Function(fem.functionspace(mesh, ("DG", 0)))
     f.x.array[:] = 7850.0

@@ -66,7 +66,7 @@ def sprung_pendulum(p: Values) -> mbd.System:
 
 
 def test_equilibrium_moves() -> None:
-    """ω² = (k + m g l cos θ)/(J + m l²) with m g l sin θ = k (free − θ): θ depends on all."""
+    """ω² = (k + m g l cos θ)/(J + m l²), where θ from m g l sin θ = k (free − θ) depends on all."""
     values = {"m": 1.5, "l": 0.5, "k": 9.0, "free": 1.2, "g": GRAVITY}
     m, length, k, free, g = values.values()
     result = mbd.design.linear_sensitivities(sprung_pendulum, values)
@@ -198,7 +198,7 @@ def hanging_chain(p: Values) -> mbd.System:
 
 
 def test_neutral_coordinates() -> None:
-    """All poles are proportional to √g; the links may turn, and these zero poles remain zero."""
+    """All poles are proportional to √g; those of freely rotating links remain zero."""
     result = mbd.design.linear_sensitivities(hanging_chain, {"m": 1.0, "g": GRAVITY})
     poles = result.linearization.poles
     assert 0 < np.sum(poles == 0) < len(poles)
@@ -340,7 +340,12 @@ def top(p: Values) -> mbd.System:
 
 
 def test_sleeping_top() -> None:
-    """J λ² − i I Ω λ = m g s: λ′ = i (I Ω)′ λ/(2Jλ − i I Ω); it may spin faster, with pole 0."""
+    """λ′ = i (I Ω)′ λ/(2Jλ − i I Ω), from J λ² − i I Ω λ = m g s.
+
+    I and J are the moments of inertia about the axis and across it through the tip, Ω is the
+    spin, s the distance of the centre of mass, and ′ a derivative. A change of the spin has the
+    pole 0.
+    """
     values = {"polar": 0.001, "spin": 300.0}
     result = mbd.design.linear_sensitivities(
         top, values, state=mbd.dynamics.consistent_state, axes="global"
@@ -371,7 +376,7 @@ ANGLE = {"angle": lambda run: run.joint("pin").rotation}
 
 
 def test_poles_without_derivatives() -> None:
-    """Critical damping is a defective pole; that of a free wheel is ∝ √k, with no slope at 0."""
+    """Critical damping has a defective pole, and the pole ∝ √k has no slope at k = 0."""
     k = 8.0
     values = {"k": k, "c": 2 * np.sqrt(k * INERTIA)}
     with pytest.warns(AccuracyWarning, match="zero or defective"):

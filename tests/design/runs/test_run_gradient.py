@@ -55,7 +55,7 @@ def slopes_of(kind: str, y: np.ndarray, order: float) -> np.ndarray:
 def test_adjoint_equals_forward(
     case: Any, outputs: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without the exact tangents in the iterations of one of them, the runs are bitwise equal."""
+    """The runs are bitwise equal if no exact tangent replaces the matrix of the iterations."""
     monkeypatch.setattr(Stepper, "adopt", lambda self, factor: None)
     build, values, t_end, dt = case
     functionals = {
@@ -185,7 +185,7 @@ def test_errors() -> None:
 
 
 def test_parameter_without_effect() -> None:
-    """Its derivative is zero."""
+    """The derivative is zero."""
 
     def build(p: Mapping[str, float]) -> mbd.System:
         return oscillator({"k": p["k"], "m": 2.0})

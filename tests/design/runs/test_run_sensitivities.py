@@ -48,7 +48,7 @@ def differences(
 
 
 def test_harmonic_oscillator() -> None:
-    """y = -1 - 0.2 cos ωt: second order, and the closed form to 1e-8 by extrapolation.
+    """y = −1 − 0.2 cos ωt: errors are of second order, and 1e-8 after extrapolation.
 
     The derivatives are those of the computed motion. Their error is a power series of the time
     step that begins with its square; Richardson extrapolation removes three terms of the series.
@@ -180,7 +180,7 @@ def test_bodies_that_jump_are_errors() -> None:
 
 
 def test_equations_that_jump_are_errors() -> None:
-    """A stiffness with a jump or a kink at the value; a parabola is no error."""
+    """A jump or a kink of a stiffness at the value is an error, a parabola is none."""
     options: dict[str, Any] = {"t_end": 0.1, "dt": 0.01, "steps": {"x": 0.1}}
     laws: list[Callable[[float], float]] = [
         lambda x: 400.0 + 40.0 * (x > 1),

@@ -122,7 +122,7 @@ def test_height(comm: MPI.Intracomm, option: str) -> None:
 
 
 def test_double_modes(comm: MPI.Intracomm) -> None:
-    """A circular section: bending modes are double, and their branches have equal derivatives."""
+    """The double bending modes of a circular section have equal derivatives."""
     model = straight(comm, mbd.forms.Section.circle(0.01))
 
     def new(s: float) -> Any:
@@ -136,7 +136,7 @@ def test_double_modes(comm: MPI.Intracomm) -> None:
 
 
 def test_crossing_modes(comm: MPI.Intracomm) -> None:
-    """A square becomes a rectangle: of two equal frequencies, only one depends on the height."""
+    """If a square section becomes a rectangle, one of two equal frequencies changes."""
 
     def section(height: float) -> mbd.forms.Section:
         return mbd.forms.Section.rectangle(1e-3, height)
@@ -164,7 +164,7 @@ def skew_section(scale: float) -> mbd.forms.Section:
 @pytest.mark.slow
 @pytest.mark.parametrize("quantity", ["section", "shape"])
 def test_beam_in_space(comm: MPI.Intracomm, quantity: str) -> None:
-    """A skew section on cells of different lengths and orientations; nodes move along the beam."""
+    """A skew section, cells of different lengths and orientations; nodes move along the beam."""
     direction = SKEW[:, 0]
     mesh = chain(UNEVEN, comm, direction)
     places = UNEVEN + SHIFT @ direction  # distances along the beam
@@ -315,7 +315,7 @@ def test_first_order(comm: MPI.Intracomm) -> None:
 
 
 def test_limits(comm: MPI.Intracomm) -> None:
-    """The last cell has no length after a step of -1/8 of the length."""
+    """A step of −1/8 of the length reduces the last cell to zero length."""
     model = straight(comm)
     f = fem.Function(fem.functionspace(model.mesh, ("Lagrange", 1, (1,))))
     f.interpolate(lambda x: np.maximum(0.0, 8 * x[:1] / 0.5 - 7.0))

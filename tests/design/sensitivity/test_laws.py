@@ -90,7 +90,7 @@ def powers(body: mbd.body.ReducedBody, mode: float, **rigid: float) -> dict[str,
 
 
 def test_stiffness_of_all_materials(comm: MPI.Intracomm) -> None:
-    """Σ E_g ∂/∂E_g: the modes remain, K grows in proportion, ω like its root."""
+    """Σ E_g ∂/∂E_g: K is proportional to it, ω to its root, and the modes do not change."""
     base = reduced(two_materials(comm))
     table = mbd.sensitivities(base, [mbd.Parameter(g, "young", group=g) for g in MATERIALS])
     body, values = base.body, numbers(base.body)
@@ -116,7 +116,7 @@ def test_density_of_all_materials(comm: MPI.Intracomm) -> None:
 
 
 def test_size(comm: MPI.Intracomm) -> None:
-    """V = x: m ∝ L³, J ∝ L⁵, ω ∝ 1/L, modes ∝ L^(-3/2); unit forces stiffen by L⁻⁴."""
+    """The velocity is V = x: m ∝ L³, J ∝ L⁵, ω ∝ 1/L, modes ∝ L^(-3/2), stiffening ∝ L⁻⁴."""
     model = two_materials(comm)
     base = reduced(model)
     size = mbd.Parameter("size", "shape", velocity=ufl.SpatialCoordinate(model.plain_mesh))
@@ -154,7 +154,7 @@ def test_translation(comm: MPI.Intracomm) -> None:
 
 
 def test_rotation(comm: MPI.Intracomm) -> None:
-    """A turned body: its data turn, and its modes also mix by A, so that they turn least.
+    """The data of a rotated body rotate, and its modes mix so that they rotate least.
 
     With V = w×x the modes are Ψ′ = w×Ψ − Ψ A, A = ∫ρ ψ_k·(w×ψ_l).
     """

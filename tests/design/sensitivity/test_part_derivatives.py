@@ -164,7 +164,7 @@ DAMPINGS: dict[str, Any] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DAMPINGS)
 def test_shape_of_a_damped_body(comm: MPI.Intracomm, name: str) -> None:
-    """Damping, stress modes, centre and inertia while the shape changes."""
+    """Damping, stress modes, centre and inertia agree with differences for a change of shape."""
 
     def make(s: float) -> mbd.reduction.Reduction:
         model = mbd.ElasticModel(moved_box(comm, s), mbd.STEEL)
@@ -201,7 +201,7 @@ COEFFICIENTS: dict[int, Any] = {}
 
 @pytest.mark.parametrize("quantity", ["young", "poisson", "density"])
 def test_constants(comm: MPI.Intracomm, quantity: str) -> None:
-    """All parts of a body with a load, a gauge, damping and stress modes."""
+    """The body has a load, a gauge, damping and stress modes."""
 
     def make(s: float) -> mbd.reduction.Reduction:
         mesh = box(comm)
@@ -563,7 +563,7 @@ def test_curved_cells_tangle(comm: MPI.Intracomm) -> None:
 
 
 def test_errors(comm: MPI.Intracomm) -> None:
-    """What is not differentiable, and parameters that the body does not have."""
+    """Quantities without a derivative, and parameters that the body does not have, are errors."""
     mesh = box(comm)
     model = mbd.ElasticModel(mesh, mbd.STEEL)
     base = mbd.reduce(model, interfaces=ENDS, num_modes=3)

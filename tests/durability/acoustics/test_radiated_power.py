@@ -42,7 +42,7 @@ def disc(radius: float, sides: int) -> mbd.ReducedBody:
 
 
 def test_baffled_piston_in_its_limit() -> None:
-    """P = ½ ρc S v̂² (1 − J₁(2ka)/ka) for a piston in a wall; the bracket tends to one."""
+    """P = ½ ρc S v̂² (1 − J₁(2ka)/ka) for a piston of radius a in a wall; J₁/ka tends to zero."""
     radius, speed, periods = 0.15, 0.02, 10
     ratios = []
     for ka in (1.0, 5.0, 40.0):
@@ -119,7 +119,7 @@ def test_result_does_not_depend_on_the_number_of_ranks() -> None:
 
 
 def test_spectrum_of_tones() -> None:
-    """The power of two tones is in their lines, ½ ρc S v̂² each, and the mean is their sum."""
+    """The lines of two tones have the power ½ ρc S v̂² each, and the mean power is their sum."""
     time = np.arange(2000) / 2000.0
     velocity = np.zeros((2000, 3))
     velocity[:, 2] = 0.02 * np.sin(2 * np.pi * 50 * time) + 0.01 * np.cos(2 * np.pi * 240 * time)

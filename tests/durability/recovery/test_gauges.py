@@ -94,7 +94,7 @@ def test_gauges_measure_a_known_strain_field(cell: CellType, kind: str) -> None:
 def test_tension_and_shear_have_their_principal_strains(
     bar: mbd.reduction.Reduction, kind: str
 ) -> None:
-    """Tension: ε and −νε along and across the bar. Shear: ±γ/2 at 45°."""
+    """In tension ε along the bar and −νε across it; in shear ±γ/2 at 45°."""
     nu, strain = 0.3, 1e-4
     spec = {"g": mbd.durability.GaugeSpec(TOP, (np.cos(0.3), np.sin(0.3), 0), 3e-3, kind)}
     tension, shear = strain * np.diag([1, -nu, -nu]), strain * np.eye(3)[[1, 0, 2]] * [1, 1, 0]

@@ -77,7 +77,10 @@ def history(bar: mbd.reduction.Reduction) -> SimpleNamespace:
 def test_stress_is_that_of_a_direct_solution(
     bar: mbd.reduction.Reduction, recovery: Recovery
 ) -> None:
-    """Stress agrees to round-off on the same mesh, to 2 % on a finer one; the ends are driven."""
+    """Stress agrees to round-off on the same mesh, to 2 % on a finer one.
+
+    The direct solution prescribes the displacements of both ends.
+    """
     eta = static_eta(bar.body, loads(8)[3:4])[0]
 
     def moved(name: str):  # type: ignore[no-untyped-def]
@@ -101,7 +104,7 @@ def test_stress_is_that_of_a_direct_solution(
 
 
 def test_pulled_and_bent_bar(bar: mbd.reduction.Reduction, recovery: Recovery) -> None:
-    """σ = F/A − M y/I, far from the ends, which are held in their plane."""
+    """σ = F/A − M y/I far from the ends, whose cross-sections remain rigid."""
     force, moment = 1e4, 20.0
     end = np.array([force, 0, 0, 0, 0, moment])
     eta = static_eta(bar.body, np.stack([-end, end])[None])[0]
@@ -130,7 +133,7 @@ def test_pulled_and_bent_bar(bar: mbd.reduction.Reduction, recovery: Recovery) -
 def test_fields_are_those_of_the_displacement(
     comm: MPI.Intracomm, cell: CellType, where: str
 ) -> None:
-    """Von Mises stress, energy and a user's expression, against UFL on the displacement."""
+    """Von Mises stress, energy and a user's expression agree with UFL on the displacement."""
     mesh = box(comm, cells=(3, 2, 1), cell=cell)
     few = mbd.reduce(mesh, STEEL, interfaces=["left"], num_modes=3, stiffening=False)
     recovery = Recovery(few, stress=lambda u: forms.stress(u, STEEL), where=where)  # type: ignore[arg-type]
@@ -333,7 +336,7 @@ def test_written_fields(
     history: SimpleNamespace,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each instant's values are passed to the file, and the files exist."""
+    """The values of each instant are passed to the file, and the files exist."""
     written = recorded(monkeypatch)
     folder = comm.bcast(tmp_path, root=0) / "new"
     recovery.write(folder / "run.bp", history, ["von Mises", "principal", "stress"], stride=100)

@@ -104,7 +104,7 @@ def test_work_of_the_unit_loads_on_a_plate(comm: MPI.Intracomm) -> None:
 
 
 def test_statics_are_exact(comm: MPI.Intracomm) -> None:
-    """A spinning bar with a force at its joint, against a direct solution with the joint held.
+    """A rotating bar with a force at its joint agrees with a direct solution.
 
     Three modes without the correction have a large error near the joint.
     """
@@ -265,7 +265,7 @@ def test_bad_input(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.parametrize("stiffening", [None, False])
 def test_a_reduction_keeps_the_unit_cases(comm: MPI.Intracomm, stiffening: bool | None) -> None:
-    """Without their rigid motions, they are those of a new factorization."""
+    """Apart from rigid motions, they equal those of a new factorization."""
     mesh = box(comm, cells=(5, 2, 1))
     names = ["left", "right"]
     options: dict[str, Any] = {"stiffening": stiffening, "static_correction": True}

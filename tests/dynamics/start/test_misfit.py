@@ -103,7 +103,7 @@ def test_joints_that_do_not_fit_are_named() -> None:
 
 @pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e3])
 def test_tolerances_are_relative_to_the_size(scale: float) -> None:
-    """Mechanisms of a tenth of a micrometre to a hundred metres, with the same relative misfit."""
+    """Mechanisms from 0.1 µm to 100 m have the same relative misfit."""
     for offset, count in ((0.0, 3), (1e-7 * scale, 3)):
         assert len(redundancies(four_bar(offset, scale=scale))) == count
     assert redundancies(four_bar(hinges=False, scale=scale)) == []
@@ -135,7 +135,7 @@ def test_kinematics_of_hinges_that_do_not_fit_exactly() -> None:
 
 
 def test_a_position_near_a_singular_one_is_not_redundant() -> None:
-    """A body placed so that a constraint is nearly dependent, and fits, keeps it."""
+    """A nearly dependent constraint that fits is not removed."""
     ground = Ground({"o": Frame(), "x": Frame((1.0, 0, 0))})
     bar = RigidBody.box(
         "bar", (0.5, 0.1, 0.1), mass=1.0, frames={"o": Frame(), "e": Frame((0.5, 1e-5, 0))}

@@ -114,7 +114,7 @@ def elastic_residual(system: System, state: State) -> float:
 def test_the_derivative_is_that_of_the_elastic_rows(
     mechanism: Any, rates: Mapping[str, float]
 ) -> None:
-    """The derivative equals differences of the residual with restored constraints, if deformed."""
+    """The derivative equals differences of the residual after the constraints are restored."""
     system, t = mechanism()
     random = np.random.default_rng(0)
     e = system.elastic

@@ -73,7 +73,7 @@ def test_a_quasi_static_start_does_not_ring() -> None:
 
 
 def test_a_driver_may_run_up_from_rest() -> None:
-    """At rest nothing moves yet, whatever the driver will do."""
+    """At the start nothing moves, whatever the driver does later."""
     system = slider_crank(slender_rod(), speed=1.0, angle=0.7, **CRANK)
     drive = Driver(
         "drive", "main", lambda t: (0.7 + 50.0 * t**4, 200.0 * t**3, 600.0 * t**2), offset=0.0
@@ -120,7 +120,7 @@ def test_quasi_static_deflection_under_gravity() -> None:
 
 
 def test_positions_are_solved_for() -> None:
-    """Bodies placed by eye are put together; the driven angle is met."""
+    """Joints close although bodies are placed roughly, and the driven angle is exact."""
     system = slider_crank(rigid_rod(length=0.3, mass=0.15), speed=10.0, angle=0.5, **CRANK)
     rough = consistent_state(system)
     moved = rough.q.copy()
@@ -199,7 +199,7 @@ def test_redundant_constraints_can_be_left_out(redundant: str) -> None:
 
 
 def test_what_is_redundant_only_at_the_start_is_told() -> None:
-    """A parallelogram linkage drawn flat: rows coincide there and, once it opens, no more."""
+    """A flat parallelogram linkage has dependent constraints only until it opens."""
     ground = Ground({"o": Frame(), "x": Frame((1.0, 0, 0))})
     bar = {"a": Frame(), "b": Frame((0.5, 0, 0)), "c": Frame((1.0, 0, 0))}
 

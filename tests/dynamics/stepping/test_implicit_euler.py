@@ -23,7 +23,7 @@ def march(system: System, start: State, t_end: float, dt: float) -> tuple[Implic
 
 
 def test_an_oscillator_follows_the_recurrence() -> None:
-    """v₁ = v₀ − dt ω² x₁, x₁ = x₀ + dt v₁, at a step of the order of its period."""
+    """v₁ = v₀ − dt ω² x₁, x₁ = x₀ + dt v₁, with a step of about the period."""
     ball = RigidBody("ball", 2.0, np.ones(3), frames={"centre": Frame()}, position=(1.0, 0.0, 0.0))
     spring = force("spring", ball.frame("centre"), lambda t, m: -8.0 * m.position)
     system = System([ball], loads=[spring])

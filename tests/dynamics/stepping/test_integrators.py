@@ -34,7 +34,7 @@ def flexible_crank(speed: float = 150.0) -> System:
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
 def test_order_two_in_dt(method: GeneralizedAlpha) -> None:
-    """Positions, velocities and multipliers, without a transient of first order."""
+    """Positions, velocities and multipliers are of second order, also in the first steps."""
     system = flexible_crank()
     start = consistent_state(system)
     steps = (1e-4, 5e-5, 2.5e-5, 3.125e-6)
@@ -123,7 +123,7 @@ def test_two_runs_are_bitwise_equal() -> None:
 
 @pytest.mark.parametrize("speed", [150.0, 20.0])
 def test_repeated_steps_are_bitwise_equal(speed: float) -> None:
-    """With the same corrections and factorizations, without the last residual of each step."""
+    """The repeated run evaluates no last residual, but has the same corrections and factors."""
     system, dt = flexible_crank(speed), 1e-4
     first, second = Stepper(system), Stepper(system)
     state = other = first.begin(consistent_state(system), dt)
@@ -156,7 +156,7 @@ def test_methods_are_data() -> None:
 
 
 def test_stiff_rod_tends_to_the_rigid_mechanism() -> None:
-    """The rigid limit: with E × 10⁶ the differences fall by 10⁶ or to round-off."""
+    """A modulus 10⁶ times as large reduces the differences by 10⁶, or to round-off."""
     speed, gaps = 150.0, []
     settings = {"crank_radius": 0.15, "crank_mass": 0.36, "piston_mass": 0.0755, "speed": speed}
     rigid = simulate(slider_crank(slender_rod().rigid(), **settings), t_end=0.02, dt=1e-4)

@@ -74,7 +74,7 @@ def pair(system: System, steps: int = 3, dt: float = 1e-3) -> tuple[Stepper, Ste
 @pytest.mark.parametrize("flexible", [False, True])
 @pytest.mark.parametrize("loads", [False, True])
 def test_the_sparse_matrix_is_the_dense_one(flexible: bool, loads: bool) -> None:
-    """Joints, loads that see other joints, springs, a flexible body: every block."""
+    """The mechanism has every block: joints, loads on joints, springs, a flexible body."""
     system = chain(4, flexible=flexible, loads=loads)
     dense, sparse = pair(system)
     state = consistent_state(system, elastic_start="undeformed")
@@ -92,7 +92,7 @@ def test_the_sparse_matrix_is_the_dense_one(flexible: bool, loads: bool) -> None
 
 
 def test_size_grows_with_the_links() -> None:
-    """Entries of the matrix and of its factors: twice the links, twice as many."""
+    """Twice as many links give twice as many entries in the matrix and in its factors."""
     entries, fill = [], []
     for links in (40, 80, 160):
         system = chain(links)
@@ -131,7 +131,7 @@ def test_a_restored_stepper_goes_on_to_the_same_bits() -> None:
 
 
 def test_a_chain_keeps_its_energy() -> None:
-    """A hundred links by `simulate`, which chooses: gravity and motion exchange energy."""
+    """`simulate` chooses the sparse matrix for a hundred links that fall under gravity."""
     run = simulate(chain(100), t_end=0.05, dt=1e-3)
     total = run.energies().total
     assert np.ptp(total) < 1e-3 * np.ptp(run.energies().kinetic)
@@ -139,7 +139,7 @@ def test_a_chain_keeps_its_energy() -> None:
 
 
 def test_a_singular_matrix_is_said() -> None:
-    """Two equal hinges: the second repeats the first, and the matrix is singular."""
+    """The second of two equal hinges makes the matrix singular, and the error states this."""
     system = chain(2)
     again = System(
         system.bodies,

@@ -58,7 +58,7 @@ def test_error_follows_the_tolerance(exact: Solution) -> None:
 
 
 def test_changes_of_the_step_start_no_transient(exact: Solution) -> None:
-    """Multipliers after each change of the step as good as after the start of equal steps."""
+    """After each change of the step, multipliers are as accurate as with equal steps."""
 
     def along(dts: list[float]) -> float:
         system = flexible_crank()
@@ -87,7 +87,7 @@ def pendulum(load=None) -> System:
 
 
 def test_steps_follow_the_motion() -> None:
-    """A wall that is hit: short steps there, long ones elsewhere; energy tells the error."""
+    """Steps are short only where a body hits a wall; the energy shows the error."""
 
     def wall(t: float, angle: float, rate: float) -> float:
         return -1e6 * min(angle + 2.0, 0.0)  # N m, stands at −2 rad

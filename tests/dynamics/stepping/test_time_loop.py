@@ -156,7 +156,7 @@ def test_a_matrix_that_ages_is_not_trusted() -> None:
 
 
 def test_what_users_give_is_always_evaluated() -> None:
-    """If a force may jump, no state is accepted on the basis of a predicted error."""
+    """Since a force of a user may jump, the last residual of a step is always evaluated."""
     system = engine()
     frame = next(b for b in system.bodies if b.name == "piston 1").frame("pin")  # type: ignore[attr-defined]
     loaded = System(
@@ -206,7 +206,7 @@ def test_a_monitor_predicts_from_one_matrix_only() -> None:
 
 
 def test_drivers_are_asked_once_a_step() -> None:
-    """Their functions depend on time alone."""
+    """The functions of drivers depend on time alone."""
     times: list[float] = []
 
     def speed(t: float) -> tuple[float, float, float]:
@@ -306,7 +306,7 @@ def test_bodies_of_one_reduced_body_share_its_numbers() -> None:
 
 
 def test_a_body_with_equations_of_its_own_keeps_them() -> None:
-    """A subclass that adds a force is asked, and not passed over."""
+    """The compiled kernels do not replace a subclass that adds a force."""
 
     class Pushed(RigidBody):
         def residual(self, state: BodyState, out: np.ndarray, scale: np.ndarray) -> None:
@@ -319,7 +319,7 @@ def test_a_body_with_equations_of_its_own_keeps_them() -> None:
 
 
 def test_bits_do_not_depend_on_the_threads_of_blas() -> None:
-    """`simulate` has one meanwhile, and leaves as many as there were."""
+    """`simulate` uses one thread of BLAS, and then restores their number."""
     system, blas = engine(), ThreadpoolController().select(user_api="blas")
     assert blas
     runs = []
