@@ -204,7 +204,7 @@ def test_van_der_pol() -> None:
 
 
 def test_far_start() -> None:
-    """The error states how close the iteration came to a cycle, and for which joint."""
+    """The error states how close the iteration came to a cycle, and names the least closed body."""
     system = oscillator(lambda t, x, v: -x - 5 * x**3 - 0.05 * v + 3 * np.cos(1.2 * t))
     period = 2 * np.pi / 1.2
     with pytest.raises(PeriodicError, match=r"after 1 corrections.*'block'") as error:

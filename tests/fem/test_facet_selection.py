@@ -70,7 +70,7 @@ def bores(part: ConnectingRod) -> dict[str, Any]:
 
 
 def test_bores_of_a_rod(rod: tuple[ConnectingRod, TaggedMesh]) -> None:
-    """The local facets, also ghosts, are those of the names, also from a point on the bore."""
+    """The selected facets, including ghosts, equal those of the name, also from a point."""
     part, mesh = rod
     for name, cylinder in bores(part).items():
         expected = mesh.facets(name)
@@ -172,7 +172,7 @@ def test_same_facets_as_on_one_rank(comm: MPI.Intracomm, options: dict[str, Any]
 
 
 def test_ranks_without_facets(comm: MPI.Intracomm) -> None:
-    """Of several ranks, most have no facet of a cell at a corner, or no cells."""
+    """The selected corner leaves most ranks without facets, and some without cells."""
     mesh = box(comm)
     facets = pick(mesh, plane=((0, 0, 0), X), box=((-1, -1, -1), (1, 0.25, 1 / 6)))
     assert count(mesh, facets) == 2

@@ -68,7 +68,7 @@ def test_plates(comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_curved_cells(comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connecting rod of quadratic cells."""
+    """The products of a connecting rod of quadratic cells agree."""
     model = ElasticModel(build_mesh(ConnectingRod(size=0.02), comm), STEEL)
     ours = products(model, monkeypatch, forms=False)
     theirs = products(model, monkeypatch, forms=True)

@@ -96,7 +96,7 @@ def test_the_same_isotropic_matrices(comm: MPI.Intracomm, options: dict[str, Any
 
 
 def test_fibres_that_turn(comm: MPI.Intracomm) -> None:
-    """Fibres along circles: the stiffness along them is that of E₁, across them that of E₂.
+    """The stiffness along circular fibres is that of E₁, across them that of E₂.
 
     The energy of a strain field of unit stretch along the fibres is ½ ∫C₁₁, with axes by UFL.
     """
@@ -131,7 +131,7 @@ def test_tension_along_and_across_the_fibres(comm: MPI.Intracomm, angle: float) 
 
 
 def test_two_bars_in_series(comm: MPI.Intracomm) -> None:
-    """Without Poisson's ratio, compliance is ΣL/(E A); mass and centre are exact, too."""
+    """Without Poisson's ratio, the compliance is ΣL/(E A); mass and centre are exact."""
     body = reduce(
         halves(comm),
         {"a": STIFF, "b": SOFT},
@@ -161,7 +161,7 @@ def test_composite_beam_in_bending(comm: MPI.Intracomm) -> None:
 
 
 def test_graded_bar(comm: MPI.Intracomm) -> None:
-    """E and ρ grow along the bar to twice as much: mass, centre, and L ln 2/(E A)."""
+    """If E and ρ double along the bar, its elongation is F L ln 2/(E A)."""
     mesh = box(comm, cells=(6, 1, 1))
     growth = 1 + ufl.SpatialCoordinate(mesh.mesh)[0] / LENGTH
     graded = GradedMaterial(STIFF.young * growth, 0.0, 1000 * growth, "graded")
@@ -204,7 +204,7 @@ def test_one_material_in_two_groups(comm: MPI.Intracomm) -> None:
 
 
 def test_a_sandwich_buckles_at_eulers_load(comm: MPI.Intracomm) -> None:
-    """π²EI/L² with EI of the layers, less shear: 1/P = 1/P_E + 1/S, S by energy.
+    """π²EI/L² with EI of the layers is reduced by shear: 1/P = 1/P_E + 1/S.
 
     1/S = ∫τ²/G dA for a unit shear force, τ from the equilibrium of the layers.
     """
@@ -248,7 +248,7 @@ def test_orthotropic_cantilever(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.parametrize("plane", ["strain", "stress"])
 def test_stress_across_a_plane_body(comm: MPI.Intracomm, plane: Any) -> None:
-    """The law of a reduction in three dimensions: σ_zz of plane strain is that of the solid."""
+    """In plane strain, σ_zz follows from the material law of the solid."""
     mesh = grouped(plate(comm), lambda x: x[0] < LENGTH / 2)
     turned = dataclasses.replace(CARBON, axes=turn(2, 0.5))
     as_ufl = dataclasses.replace(CARBON, axes=ufl.as_matrix(turn(2, 0.5)[:2, :2].tolist()))

@@ -150,7 +150,7 @@ def test_unknown_names(comm: MPI.Intracomm) -> None:
 
 
 def test_own_mesh_and_tags(comm: MPI.Intracomm) -> None:
-    """A mesh that was made with DOLFINx, with or without tags."""
+    """A mesh that was created with DOLFINx may have tags or not."""
     cube = mesh.create_unit_cube(comm, 2, 2, 2)
     facets = mesh.locate_entities_boundary(cube, 2, lambda x: np.isclose(x[0], 1.0))
     tags = mesh.meshtags(cube, 2, np.sort(facets), np.full(len(facets), 5, dtype=np.int32))

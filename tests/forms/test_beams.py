@@ -160,7 +160,7 @@ def test_matrices_equal_lagrange() -> None:
 
 
 def test_what_the_paper_omits() -> None:
-    """Its energy gives mass, rotary inertia and all terms of the axis, but of the section only −Iα.
+    """The paper's energy gives the terms of the axis, but of the section only −Iα.
 
     What is missing are the section's Coriolis, Euler and centrifugal stiffness, and −ω×Iω.
     """
@@ -233,7 +233,7 @@ class Solid:
 
 @pytest.mark.slow
 def test_inertia_is_that_of_a_stubby_solid() -> None:
-    """All inertia terms, rotary ones included, of a solid that has the same displacement."""
+    """All inertia terms equal those of a solid with the same displacement."""
     solid = Solid()
     rng = np.random.default_rng(1)
     (q, u), (p, v) = (solid.pair(rng.normal(size=(3, 6))) for _ in range(2))
@@ -298,7 +298,7 @@ def test_resultants(skew: bool) -> None:
 
 
 def test_distributed_force_and_moment() -> None:
-    """A uniform moment m about z is two couples of forces: nothing inside, ∓m at the ends."""
+    """A uniform moment m about z equals forces ∓m at the ends."""
     V = fem.functionspace(mesh.create_interval(SELF, 1, [0.0, 2.0]), ("Lagrange", 1, (6,)))
     b, v = Beam(STUBBY, MATERIAL), ufl.TestFunction(V)
     first, last = np.argsort(V.tabulate_dof_coordinates()[:, 0])
@@ -343,7 +343,7 @@ def test_textbook_matrices() -> None:
 
 
 def test_rigid_motions_and_constant_strains(setting: Setting) -> None:
-    """Six motions without energy; stretch, twist and curvatures have that of the closed form."""
+    """Six motions have no energy; stretch, twist and curvatures have that in closed form."""
     s, V = setting, setting.V
     axes = s.beam.axes
     one = fem.Function(V)
@@ -423,7 +423,7 @@ def _matrices(forms_of: Callable[..., tuple[ufl.Form, ...]], count: int, length:
 
 
 def test_pinned_bar_buckles() -> None:
-    """V7: under π²EI/L² of the weaker plane."""
+    """V7: a bar on two pins buckles at π²EI/L² of each plane."""
     L, thin = 2.0, Section.rectangle(0.01, 0.012)
     b = Beam(thin, MATERIAL)
     K, Kg = _matrices(
@@ -444,7 +444,10 @@ V6 = {
 
 @pytest.mark.parametrize("stress", ["force", "displacement"])
 def test_rotating_cantilever(stress: str) -> None:
-    """V6: flap and lag of a spinning cantilever, the axial force given or from the displacement."""
+    """V6: flap and lag of a rotating cantilever.
+
+    Its axial force is specified as a function, or follows from the displacement.
+    """
     thin = Section.rectangle(1e-4, 1e-4)  # negligible rotary inertia
     b, count = Beam(thin, forms.Material(1.0 / thin.Iyy, 0.3, 1.0 / thin.area)), 24
     zero = (0.0, 0.0, 1.0)
@@ -484,7 +487,7 @@ def _stretched(b: Beam, v: Any) -> fem.Function:
 
 
 def test_axial_force_of_motion() -> None:
-    """N′ = ρA (a₀ₓ − (ω_y² + ω_z²) x), and the force at the end."""
+    """N′ = ρA (a₀ₓ − (ω_y² + ω_z²) x), and N is the applied force at the end."""
     x = np.linspace(0.0, 2.0, 2001)
     N = axial_force_of_motion(x, 2.0, 3.0, (9.0, 1.0, 2.0), acceleration=0.7, end_force=5.0)
     assert N[-1] == 5.0

@@ -135,7 +135,7 @@ def difference(f: Callable[[Array], Any], x: Array, step: float = 1e-6) -> Array
 
 
 def test_strain_and_curvature_are_those_of_the_curve() -> None:
-    """By integrals of ε² and κ² of a cubic, which the elements represent on any mesh."""
+    """The elements represent a cubic exactly, so that integrals of ε² and κ² are exact."""
     line = Line(UNEVEN, SOFT)
     r, slope = bent(UNEVEN)
     line.set(line.q, line.of(r, slope))
@@ -159,7 +159,7 @@ def test_strain_and_curvature_are_those_of_the_curve() -> None:
 
 
 def test_mass_is_that_of_the_curve() -> None:
-    """∫ρA ṙ·ṙ of cubic velocities, and the whole mass; twice the kinetic energy."""
+    """∫ρA ṙ·ṙ of cubic velocities is twice the kinetic energy, and the total mass is exact."""
     line = Line(UNEVEN, SOFT)
     M = line.mass()
     r, slope = bent(UNEVEN, seed=3)
@@ -191,7 +191,7 @@ def test_forces_and_tangents_are_derivatives() -> None:
 
 
 def test_a_straight_cable_has_a_tangent() -> None:
-    """With the root of κ the derivative is 0/0 there; with its square it is regular."""
+    """The derivative of the root of κ² is 0/0 for a straight cable; the energy has κ² itself."""
     line = Line(UNEVEN, SOFT)
     K = line.tangent(line.straight())
     assert np.isfinite(K).all()
@@ -203,7 +203,7 @@ def test_a_straight_cable_has_a_tangent() -> None:
 
 
 def test_rigid_motions_cost_nothing() -> None:
-    """Any finite one, of the straight cable; small ones leave a strain of second order."""
+    """A straight cable has no strain in any rotation; small rotations have second order."""
     line = Line(UNEVEN, SOFT)
     u = line.straight()
     Q = exp_rotation(np.array([0.7, -1.9, 2.4]))
@@ -238,7 +238,7 @@ def test_forces_of_a_turned_cable_turn() -> None:
 
 
 def test_damping_takes_energy_and_spares_rigid_motions() -> None:
-    """The power is twice the dissipation; turning in the plane of the bend, or a straight cable."""
+    """The power is twice the dissipation, and zero for rotations."""
     line = Line(UNEVEN, SOFT)
     form = fem.form(line.cable.damping_forces(line.q, line.v, line.test))
     dissipation = fem.form(line.cable.dissipation(line.q, line.v))
@@ -260,7 +260,7 @@ def test_damping_takes_energy_and_spares_rigid_motions() -> None:
 
 
 def test_small_vibrations() -> None:
-    """A cable on two pins with cells of lengths up to 1 : 12: bending pairs and stretch."""
+    """Pairs of bending modes and stretch of a cable on two pins; cell lengths differ by 1 : 12."""
     s = np.array([0.0, 0.05, 0.2, 0.3, 0.5, 0.62, 0.7, 0.78, 0.95, 1.0])
     line = Line(s, Cable(axial_stiffness=1e4, bending_stiffness=1.0, linear_density=1.0))
     n = len(s)
@@ -315,7 +315,10 @@ def test_an_end_moment_bends_it_to_a_circle() -> None:
 
 @pytest.mark.parametrize("EA", [1e6, 1e8])
 def test_a_cantilever_bends_like_the_elastica(EA: float) -> None:
-    """Under PL²/EI = 10 across its end, by elliptic integrals; no locking, however thin it is."""
+    """PL²/EI = 10 at the end of a cantilever, with elliptic integrals as the reference.
+
+    There is no locking, however thin the cable is.
+    """
     load = 10.0
 
     def parameter(angle: float) -> tuple[float, float]:
@@ -346,7 +349,7 @@ def test_a_cantilever_bends_like_the_elastica(EA: float) -> None:
 
 
 def test_a_heavy_cable_hangs_in_a_catenary() -> None:
-    """Elastic catenary: sag and end force; its bending stiffness is small and not zero."""
+    """Sag and end force are those of an elastic catenary; the bending stiffness is small."""
     length, span, weight, EA = 1.2, 1.0, 2.0, 4e3
 
     def x_of(H: float, s: float) -> float:
@@ -371,7 +374,7 @@ def test_a_heavy_cable_hangs_in_a_catenary() -> None:
 
 @pytest.mark.parametrize("tension", [-0.5, 2.0])
 def test_it_stiffens_as_a_string(tension: float) -> None:
-    """Lowest frequency of a cable on two pins under a force, in Euler's loads."""
+    """A force of some of Euler's loads raises the lowest frequency of a cable on two pins."""
     line = Line(
         np.linspace(0.0, 1.0, 9),
         Cable(axial_stiffness=1e6, bending_stiffness=1.0, linear_density=1.0),

@@ -91,7 +91,7 @@ def test_uniaxial_tension() -> None:
 
 
 def test_plane_strain() -> None:
-    """In the plane, the modulus across the bar that is held sideways is λ."""
+    """The modulus across a bar that is held sideways in its plane is λ."""
     V = _space(2, 1)
     u = _function(V, np.diag([1e-3, 0.0]), np.zeros(2))
     held = _scalar(stress(u, STEEL)[1, 1] * ufl.dx)

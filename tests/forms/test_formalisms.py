@@ -128,7 +128,7 @@ def largest(a: np.ndarray, comm: MPI.Intracomm = MPI.COMM_WORLD) -> float:
 
 @pytest.mark.parametrize("case", CASES)
 def test_residuals_agree(case: str) -> None:
-    """All of them, at random states and motions; each part of the state also alone."""
+    """All formalisms agree at random states and motions, also for single parts of the state."""
     s = Setting(*CASES[case])
     assemble = Switched(s.mesh, s.residuals())
     for seed, only in enumerate(
@@ -233,7 +233,7 @@ def test_acceleration_is_that_of_the_absolute_position(dim: int) -> None:
 
 
 def test_hamiltonian_and_its_first_order_system() -> None:
-    """H is Jacobi's, its derivatives the canonical equations, their spectrum Lagrange's."""
+    """H is Jacobi's integral; its canonical equations have the spectrum of Lagrange's equations."""
     s = Setting(2, "stress", degree=1, comm=MPI.COMM_SELF)
     body, v, w = s.body, s.v, s.trial
     s.constants["alpha"].value[...] = 0.0
@@ -293,7 +293,7 @@ def test_hamiltonian_and_its_first_order_system() -> None:
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_maggi_rows_of_the_frame_are_resultant_and_moment(dim: int) -> None:
-    """Columns (e, 0, 0) and (0, e, 0): all that the inertia and the loads do to a rigid motion."""
+    """The columns (e, 0, 0) and (0, e, 0) give the resultant and the moment of all loads."""
     s = Setting(dim, "strain", degree=1)
     body = s.body
     origin, omega = (fem.Constant(s.mesh, 0 * s.constants[n].value) for n in ("velocity", "omega"))
@@ -319,7 +319,7 @@ def test_maggi_rows_of_the_frame_are_resultant_and_moment(dim: int) -> None:
 
 
 def test_columns_satisfy_the_velocity_constraints() -> None:
-    """A E = 0 of a driven frame and of a hinge, whose angle is free."""
+    """A E = 0 for a driven frame, and for a hinge with a free angle."""
     s = Setting(3, "strain", degree=1)
     n = ufl.as_vector([0.6, 0.0, 0.8])
 
@@ -343,7 +343,7 @@ def test_columns_satisfy_the_velocity_constraints() -> None:
 
 
 def test_maggi_eliminates_the_reactions_of_a_joint() -> None:
-    """A body clamped to its frame at one end and hung on a hinge at the other, which may deform.
+    """One end of the deformable body is clamped to its frame, the other one hangs on a hinge.
 
     Constraints: u̇ = 0 at the left edge, and the mean point of the right edge is at rest,
     V + ω×c + ċ = 0. Lagrange's expressions with multipliers and Maggi's projection give the same

@@ -82,7 +82,7 @@ def test_is_frozen() -> None:
 
 
 def test_materials_by_name() -> None:
-    """Each name of the table, however it is written; the docstring has the same numbers."""
+    """Each name of the table is found in any spelling, with the numbers of the docstring."""
     assert material("steel") is STEEL
     assert material(" Aluminium_7075 ") is ALUMINIUM_7075
     assert material("stainless-steel").name == "stainless steel"
@@ -108,7 +108,7 @@ def test_unknown_material() -> None:
 
 @pytest.mark.parametrize("plane", ["strain", "stress"])
 def test_isotropic_as_orthotropic(plane: Plane) -> None:
-    """λ and μ where they belong, however the axes are turned; in the plane Eν/(1-ν²) too."""
+    """The entries are λ and μ for any axes, and Eν/(1−ν²) in plane stress."""
     lam, mu = STEEL.lame, STEEL.shear
     expected = np.zeros((6, 6))
     expected[:3, :3] = lam
@@ -188,7 +188,7 @@ def test_stress_of_a_turned_material(dim: int, plane: Plane) -> None:
 @pytest.mark.parametrize(("dim", "plane"), [(3, "strain"), (2, "strain"), (2, "stress")])
 @pytest.mark.parametrize("made_of", [STEEL, dataclasses.replace(CARBON, axes=turn(2, 0.6))])
 def test_free_expansion_is_without_stress(dim: int, plane: Plane, made_of: Any) -> None:
-    """σ(u) + σ_T = 0 of u = α ΔT x; in plane strain what is held across remains as −ν'E."""
+    """σ(u) + σ_T = 0 for u = α ΔT x; in plane strain the stress across the plane remains."""
     make = {2: mesh.create_unit_square, 3: mesh.create_unit_cube}[dim]
     domain = make(MPI.COMM_SELF, *[1] * dim)
     rise = 100.0

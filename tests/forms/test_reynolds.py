@@ -86,7 +86,7 @@ def test_a_full_film() -> None:
 
 
 def test_a_ruptured_film() -> None:
-    """The obstacle problem with PETSc's solver for bounds."""
+    """The pressure agrees with PETSc's solver for problems with bounds."""
     rate = np.array([0.02, 0.05]) * CLEARANCE * SPEED
     film = CutFilm(np.array([-0.5, 0.1]) * CLEARANCE, rate)
     A, b = film.system()

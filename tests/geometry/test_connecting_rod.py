@@ -38,7 +38,7 @@ def _integral(msh: TaggedMesh, value: Any, measure: ufl.Measure | None = None) -
 
 
 def test_mass_of_the_paper(rod: TaggedMesh) -> None:
-    """0.153 kg within 2 %, measured on the mesh."""
+    """The mass of the mesh is 0.153 kg within 2 %."""
     mass = _integral(rod, fem.Constant(rod.mesh, ALUMINIUM_7075.density))
     assert mass == pytest.approx(0.153, rel=0.02)
 
@@ -50,7 +50,7 @@ def test_lengths_with_units() -> None:
 
 
 def test_size_of_the_default(rod: TaggedMesh) -> None:
-    """About 30,000 displacements of second order, on curved cells."""
+    """The default has about 30,000 displacements of second order on curved cells."""
     V = fem.functionspace(rod.mesh, ("Lagrange", 2, (3,)))
     assert 25_000 < 3 * V.dofmap.index_map.size_global < 36_000
     assert rod.mesh.geometry.index_map().size_global == V.dofmap.index_map.size_global
@@ -71,7 +71,7 @@ def test_centre_is_on_the_planes_of_symmetry(rod: TaggedMesh) -> None:
     [("big_end", 0.042, 0.020, 0.0), ("small_end", 0.019, 0.020, 0.137)],
 )
 def test_bores(rod: TaggedMesh, name: str, diameter: float, width: float, at: float) -> None:
-    """The group is the complete surface of the bore, about its axis, and points into it."""
+    """The group contains the complete surface of the bore, and normals point into the bore."""
     ds = ufl.Measure("ds", rod.mesh, subdomain_data=rod.facet_tags)(rod.groups[name][1])
     x, n = ufl.SpatialCoordinate(rod.mesh), ufl.FacetNormal(rod.mesh)
     area = _integral(rod, fem.Constant(rod.mesh, 1.0), ds)
@@ -134,7 +134,7 @@ def test_is_repeatable() -> None:
 
 @pytest.mark.parametrize("order", [1, 2])
 def test_sizes(order: int) -> None:
-    """From coarse to fine: no inverted cells, and more of them."""
+    """Smaller sizes give more cells, and no inverted ones."""
     numbers = []
     for size in (0.012, 0.008, 0.004):
         worst, number, nodes = _nodes(ConnectingRod(size=size, order=order))
@@ -294,7 +294,7 @@ alone = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="gmsh alone, the same
 @alone
 @pytest.mark.parametrize("name", RANGES)
 def test_both_ends_of_each_range(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Alone, with the others as they are, at least one end is possible."""
+    """At least one end of each range is possible with the defaults of the other parameters."""
     shares = (0.0, 1.0)
     made = [_meshes_or_is_refused(monkeypatch, {name: _inside(name, s)}) for s in shares]
     assert any(made)
@@ -303,7 +303,7 @@ def test_both_ends_of_each_range(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 @alone
 @pytest.mark.parametrize("length", [0.01, 0.05, 0.5, 2.0])
 def test_any_length(length: float) -> None:
-    """A rod of the same shape and another size."""
+    """The shape of the rod does not depend on its length."""
     shape = {n: getattr(ConnectingRod(), n) * length / LENGTH for n in RANGES}
     assert _nodes(ConnectingRod(**{**shape, "length": length, "size": length / 7}))[0] > 0.1
 
@@ -312,7 +312,7 @@ def test_any_length(length: float) -> None:
 @alone
 @pytest.mark.parametrize("split_big_end", [False, True])
 def test_random_rods(split_big_end: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Points in the box of all ranges; enough of them are possible to mean something."""
+    """Parameters are drawn from their ranges; at least a certain fraction is possible."""
     rng = np.random.default_rng(1)
     points = [{name: _inside(name, rng.uniform()) for name in RANGES} for _ in range(30)]
     made = [
@@ -326,7 +326,7 @@ def test_random_rods(split_big_end: bool, monkeypatch: pytest.MonkeyPatch) -> No
 
 @alone
 def test_script_writes_a_split_rod(tmp_path: Path) -> None:
-    """`meshes/connecting_rod.py` has every parameter as an option, and says what is wrong."""
+    """`meshes/connecting_rod.py` has an option for each parameter and clear errors."""
     script = Path(__file__).parents[2] / "meshes" / "connecting_rod.py"
 
     def run(*options: str) -> subprocess.CompletedProcess[str]:

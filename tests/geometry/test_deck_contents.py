@@ -67,7 +67,7 @@ def test_what_an_abaqus_deck_contains_besides_the_solids(tmp_path: Path, text: s
 
 
 def test_a_forgotten_node(tmp_path: Path) -> None:
-    """A side of the bar of eight cells without one of its corners."""
+    """The set of a side of the bar lacks one of its corner nodes."""
     side = "".join(f"{4 * i + 1}, {4 * i + 2}\n" for i in range(9)).replace(", 34", "")
     text = abaqus("", sets=f"*NSET, NSET=side\n{side.rstrip()}")
     _, messages = read(tmp_path / "part.inp", text)

@@ -88,7 +88,7 @@ def by_hand(mesh: Any) -> mbd.ElasticModel:
 
 
 def test_a_bar_of_two_materials(read: Any) -> None:
-    """Mass by hand, and frequencies of the same body with materials by hand."""
+    """Mass and frequencies agree with the same materials in a script."""
     mesh = read(abaqus(STEEL, ALUMINIUM))
     steel = mesh.materials["front"]
     assert (steel.name, steel.thermal_expansion) == ("Steel", 1.2e-5)
@@ -313,7 +313,7 @@ def test_orientations_that_are_not_read(read: Any, old: str, new: str, message: 
 
 
 def test_the_mass_by_calculix() -> None:
-    """The deck of which CalculiX computed the matrices."""
+    """The mass agrees with the matrices that CalculiX computed from the deck."""
     folder = Path(__file__).parents[1] / "io" / "imports" / "calculix"
     body = mbd.reduce(mbd.read_mesh(folder / "bar.inp", comm), interfaces=[], num_modes=1).body
     matrices = mbd.imports.read_calculix(folder / "bar")
@@ -506,7 +506,7 @@ def test_plasticity_in_ansys_is_left_out(read: Any) -> None:
 
 
 def test_an_archive_that_ansys_wrote() -> None:
-    """The beam of 40 elements in the examples of ansys-mapdl-reader, with one material."""
+    """The example of ansys-mapdl-reader is a beam of 40 elements of one material."""
     examples = pytest.importorskip("ansys.mapdl.reader.examples")
     mesh = mbd.read_mesh(examples.hexarchivefile, comm)
     material = mbd.ElasticModel(mesh).material

@@ -167,7 +167,7 @@ def test_a_part_by_position(plate: Path) -> None:
 
 
 def test_elements_larger_than_the_part(plate: Path, comm: MPI.Intracomm) -> None:
-    """A size in millimetres is probably meant."""
+    """The error suggests that the size is in millimetres."""
     with pytest.raises(InputError) as error:
         mbd.build_mesh(StepPart(plate, size=5.0), comm)
     assert error.value.argument == "size"

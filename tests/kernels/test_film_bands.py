@@ -53,7 +53,7 @@ def symmetric(count: int, width: int, rng: np.random.Generator) -> tuple[Array, 
 @pytest.mark.parametrize(("count", "width"), SIZES)
 @pytest.mark.parametrize("columns", [4, 24])
 def test_symmetric(count: int, width: int, columns: int) -> None:
-    """Factors, one right-hand side, and several: as SciPy's Cholesky factor of the band."""
+    """Factors and solutions agree with SciPy's Cholesky factorization of a band."""
     rng = np.random.default_rng(count + width)
     rows, lower = symmetric(count, width, rng)
     size, inverse, x = (
@@ -75,7 +75,7 @@ def test_symmetric(count: int, width: int, columns: int) -> None:
 
 @pytest.mark.parametrize(("count", "width"), SIZES)
 def test_general(count: int, width: int) -> None:
-    """Factors of matrices without symmetry, and of their transposes: as dense solutions."""
+    """Factors of unsymmetric matrices and of their transposes agree with dense solutions."""
     rng = np.random.default_rng(count + width)
     A = rng.uniform(-1.0, 1.0, (count, count))
     i, j = np.indices(A.shape)

@@ -65,7 +65,7 @@ def test_rigid_motions_are_exact(comm: MPI.Intracomm, point: tuple[float, ...] |
 
 
 def test_rows_are_the_integrals(comm: MPI.Intracomm) -> None:
-    """θ = I⁻¹∫ξ×u and d = mean(u) + θ×(x_k - x_c) of a field that is not rigid, term by term."""
+    """d and θ of a field u are mean(u) + θ×(x_k − x_c) and I⁻¹∫ξ×u over the facets."""
     mesh = build_mesh(ConnectingRod(size=0.012), comm)
     problem = elastic_problem(ElasticModel(mesh, STEEL))
     at = np.array([0.01, 0.02, -0.03])
@@ -98,7 +98,7 @@ def test_rows_are_the_integrals(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.parametrize("end", ["right", "small_end"])
 def test_uniform_traction_is_a_force(comm: MPI.Intracomm, end: str) -> None:
-    """Work of a traction t on the surface: (A t)·d, and no moment about the centroid."""
+    """A traction t on an area A does the work (A t)·d, and has no moment about the centroid."""
     mesh = box(comm) if end == "right" else build_mesh(ConnectingRod(size=0.012), comm)
     problem = elastic_problem(ElasticModel(mesh, STEEL))
     (face,) = mesh_interfaces(mesh, problem.space, InterfaceSpec.each([end], "averaged"))
@@ -130,7 +130,7 @@ def dense(interfaces: Any, degree: int) -> tuple[np.ndarray, ...]:
 
 @pytest.mark.parametrize("degree", [1, 2])
 def test_bordered_system_against_dense_algebra(comm: MPI.Intracomm, degree: int) -> None:
-    """Modes in the null space of C, and constraint modes, with LAPACK; by LAPACK and by SLEPc."""
+    """Modes in the null space of C, and constraint modes, agree with LAPACK."""
     K, M, C = dense(ENDS, degree)
     Z = scipy.linalg.null_space(C)
     squares = scipy.linalg.eigh(Z.T @ K @ Z, Z.T @ M @ Z)[0]
@@ -154,7 +154,7 @@ def test_bordered_system_against_dense_algebra(comm: MPI.Intracomm, degree: int)
 
 @pytest.mark.parametrize("interfaces", [ENDS, MIXED])
 def test_rows_times_modes(comm: MPI.Intracomm, interfaces: Any) -> None:
-    """C Ψ = I for the constraint modes and 0 for the fixed ones; M-orthonormal; reactions fit."""
+    """C Ψ is I for constraint modes and 0 for fixed ones, which are M-orthonormal."""
     problem, ends, basis = bordered(comm, interfaces, 5, 2)
     right = ends[1]
     motion = gram(comm, rows(problem, right), basis.vectors)
@@ -188,7 +188,7 @@ def test_all_modes_kept_is_the_free_body(comm: MPI.Intracomm) -> None:
 
 
 def test_softer_than_rigid(comm: MPI.Intracomm) -> None:
-    """An averaged interface allows all motions of a rigid one: lower frequencies (min-max)."""
+    """An averaged interface permits all motions of a rigid one, so that frequencies are lower."""
     mesh = box(comm, cells=(4, 2, 1))
     problem = elastic_problem(ElasticModel(mesh, STEEL))
 
@@ -239,7 +239,7 @@ def test_same_body_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
 
 
 def test_in_the_plane(comm: MPI.Intracomm) -> None:
-    """An edge has three rows; they give (ux, uy, θz) of a rigid motion exactly."""
+    """The three rows of an edge give ux, uy, θz of a rigid motion exactly."""
     mesh = create_rectangle(comm, [np.zeros(2), np.array([2.0, 1.0])], [4, 2])
     space = fem.functionspace(mesh, ("Lagrange", 2, (2,)))
     facets = locate_entities_boundary(mesh, 1, lambda x: np.isclose(x[0], 2.0))

@@ -127,7 +127,7 @@ def test_a_cosine_pressure_deforms_the_bore_as_in_the_full_model(direction: floa
 
 
 def test_virtual_work_counts_once() -> None:
-    """Forces on w and the resultant on the frame do the work of the nodal pressure on each mode."""
+    """The forces on w and on the frame do the work of the nodal pressure on each mode."""
     r = rod(True)
     body, bore = r.body, r.body.bore("big_end")
     part, direction = mesh(True), 0.7

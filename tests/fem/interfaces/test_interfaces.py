@@ -14,7 +14,7 @@ from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
 
 
 def test_bores_of_a_rod(comm: MPI.Intracomm) -> None:
-    """Centres and axes of both bores, from a curved mesh without symmetry."""
+    """Centres and axes of both bores are found on a curved mesh without symmetry."""
     mesh = build_mesh(ConnectingRod(size=0.012), comm)
     space = fem.functionspace(mesh.mesh, ("Lagrange", 2, (3,)))
     big, small = mesh_interfaces(mesh, space, ["big_end", "small_end"])

@@ -55,7 +55,7 @@ def random(solver: IterativeSolver, columns: int) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
 def test_solution_is_the_factors(comm: MPI.Intracomm, kind: str) -> None:
-    """Eleven right-hand sides at once, in two blocks; multipliers of constraints included."""
+    """Eleven loads in two blocks have the solution of a factorization, with its multipliers."""
     problem, ends, dofs = held(comm, kind)
     border = border_rows(problem.num_owned, ends)
     K = problem.stiffness.copy()
@@ -81,7 +81,7 @@ def test_solution_is_the_factors(comm: MPI.Intracomm, kind: str) -> None:
 
 @pytest.mark.parametrize("degree", [1, 2])
 def test_preconditioner_is_symmetric_and_positive(comm: MPI.Intracomm, degree: int) -> None:
-    """It is also linear. Conjugate gradients require all three properties."""
+    """As conjugate gradients require, it is linear, symmetric and positive."""
     problem, _, dofs = held(comm, degree=degree)
     solver = IterativeSolver(problem.stiffness, problem.space, dofs, prefix="test_")
     X = random(solver, 4)
@@ -150,7 +150,7 @@ def test_body_is_the_same(comm: MPI.Intracomm, options: dict, interfaces: dict) 
 
 
 def test_coarse_level_without_a_factor(comm: MPI.Intracomm) -> None:
-    """Algebraic multigrid below linear elements, by option: more iterations, the same solution."""
+    """Algebraic multigrid on the coarse level needs more iterations for the same solution."""
     problem, _, dofs = held(comm)
     options = {"mg_coarse_pc_type": "gamg"}
     exact = IterativeSolver(problem.stiffness, problem.space, dofs, prefix="test_")
@@ -302,7 +302,7 @@ def negative(mesh, solver: str) -> None:
 
 @pytest.mark.parametrize("solver", ["direct", "iterative"])
 def test_both_solvers_raise_the_same_errors(comm: MPI.Intracomm, solver: str) -> None:
-    """A hinge with one half loose, a negative stiffness."""
+    """The bodies are a hinge with one loose half, and one with a negative stiffness."""
     hinged = box(comm, cells=(8, 4, 2), hinge=True)
     with pytest.raises(MeshError):
         reduce(hinged, STEEL, interfaces=["left"], num_modes=2, solver=solver)

@@ -54,7 +54,7 @@ def dense(A: PETSc.Mat) -> Array:
 def test_solutions_are_those_of_lapack(
     small: int, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With METIS for nodes (blocks of 3) or rows, and CHOLMOD's ordering (below `small` rows)."""
+    """METIS orders nodes (blocks of 3) or rows, CHOLMOD matrices below `small` rows."""
     monkeypatch.setattr(cholmod, "SMALL", small)
     A = held_bar()
     B = loads(A)
@@ -79,7 +79,7 @@ def test_nodes_are_ordered_as_a_whole() -> None:
 
 @pytest.mark.parametrize("cells", [(60, 3, 3), (9, 9, 9)])
 def test_entries_of_a_factor_are_counted_without_a_matrix(cells: tuple[int, int, int]) -> None:
-    """Within 25 %, of a bar and of a cube."""
+    """The counts for a bar and a cube are within 25 %."""
     mesh = box(MPI.COMM_SELF, (0.02 * cells[0] / cells[1], 0.02, 0.02), cells)
     problem = elastic_problem(ElasticModel(mesh, STEEL))
     (end,) = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(("left",), "rigid"))
@@ -103,7 +103,7 @@ def test_upper_half_contains_no_zeros() -> None:
 def test_large_matrices_are_solved_as_accurately_as_by_mumps(
     cells: tuple[int, int, int], length: float
 ) -> None:
-    """Of a stout bar, and of a bar that is 500 times as long as thick."""
+    """One bar is stout, the other is 500 times as long as thick."""
     A = held_bar(cells, length)
     assert A.getSize()[0] > cholmod.SMALL
     rng = np.random.default_rng(3)
@@ -133,7 +133,7 @@ def test_changed_matrices_are_factorized_again() -> None:
 
 
 def test_matrices_that_are_not_positive_raise_an_error() -> None:
-    """The diagonal of a node in the middle becomes negative."""
+    """The test makes the diagonal of a node in the middle negative."""
     A = held_bar()
     row = A.getSize()[0] // 2
     A[row, row] = -1e3
@@ -144,7 +144,7 @@ def test_matrices_that_are_not_positive_raise_an_error() -> None:
 
 @pytest.mark.parametrize("cause", ["options", "library"])
 def test_petsc_calls_cholmod_otherwise(cause: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With options for CHOLMOD, or with another version of the library."""
+    """PETSc is used with options for CHOLMOD, or with another version of the library."""
     A = held_bar()
     B = loads(A)
     expected = solve(cholesky(A, prefix="cholmod_test_"), B)
@@ -160,7 +160,7 @@ def test_petsc_calls_cholmod_otherwise(cause: str, monkeypatch: pytest.MonkeyPat
 def test_other_parameters_of_cholmod_are_recognized(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """If a default value is not in its place, the library is not used directly."""
+    """A library with other default values in its parameters is not called directly."""
     monkeypatch.setitem(cholmod._DEFAULTS, cholmod._NUM_METHODS, 7)
     with caplog.at_level("INFO", "dolfinx_mbd"):
         assert cholmod.library.__wrapped__() is None

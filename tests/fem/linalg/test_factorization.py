@@ -48,7 +48,7 @@ def identity(A: PETSc.Mat) -> PETSc.Mat:
 
 
 def test_solve_with_many_right_hand_sides(comm: MPI.Intracomm) -> None:
-    """A A⁻¹B = B, in one call."""
+    """A A⁻¹B = B, where one call solves for all columns of B."""
     A = chain(comm, 1.0)
     owned = A.getLocalSize()[0]
     B = np.asfortranarray(np.random.default_rng(comm.rank).standard_normal((owned, 5)))
@@ -144,7 +144,7 @@ def test_an_iterative_solver_gives_the_same_body(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.parametrize("preconditioner", ["jacobi", "gamg"])
 def test_a_preconditioner_alone_is_no_solver(comm: MPI.Intracomm, preconditioner: str) -> None:
-    """It does not solve the system: the stress of a rotating body would be silently wrong."""
+    """A preconditioner does not solve the system, and the stress would be wrong in silence."""
     options, mesh = {"pc_type": preconditioner}, box(comm, cells=(4, 2, 1))
     with pytest.raises(ValueError, match=f"pc_type={preconditioner}, which alone does not solve"):
         rotating_structure(mesh, STEEL, held=["left"], petsc_options=options)

@@ -96,7 +96,7 @@ def test_slender_bars(ratio: float, cells: tuple[int, int, int], kinds: tuple[st
 @one_rank
 @pytest.mark.parametrize("kinds", [("rigid",), AVERAGED], ids="-".join)
 def test_ten_materials(kinds: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Moduli from 1e6 to 1e12 Pa in ten slices, in a mixed order."""
+    """Ten slices have moduli from 1e6 to 1e12 Pa in a mixed order."""
     monkeypatch.setattr(cholmod, "SMALL", 10)
     plain = bar(5, (20, 3, 3))
     cells = plain.cell_tags.indices
@@ -135,7 +135,7 @@ def test_multiple_eigenvalues(kinds: tuple[str, ...]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_no_mode_is_missing(seed: int) -> None:
-    """Of 30 random bodies, by the inertia of K - λM."""
+    """The inertia of K − λM counts the modes of 30 random bodies."""
     rng = np.random.default_rng(seed)
     for _ in range(30):
         count = int(rng.integers(3, 25))
@@ -222,7 +222,7 @@ def test_restarted_iteration(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_reductions_agree(comm: MPI.Intracomm, caplog: pytest.LogCaptureFixture) -> None:
-    """On any number of ranks; several ranks use double precision, and the log says so."""
+    """Several ranks use double precision, which the log states, and give the same body."""
     mesh = box(comm, (0.2, 0.02, 0.02), (16, 3, 3))
     both: dict[str, Any] = {"interfaces": InterfaceSpec.each(("left", "right"), "averaged")}
     with caplog.at_level("INFO", "dolfinx_mbd"):

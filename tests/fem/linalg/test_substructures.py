@@ -45,7 +45,7 @@ def largest(values: Array) -> float:
 @pytest.mark.parametrize("kind", [CellType.hexahedron, CellType.tetrahedron])
 @pytest.mark.parametrize("cells", [(1, 1, 1), (2, 1, 1), (11, 2, 3), (4, 4, 4)])
 def test_solutions(cells: tuple[int, int, int], kind: CellType, ghosts: GhostMode) -> None:
-    """Solutions for one and several vectors; a mesh of one cell leaves ranks without cells."""
+    """One and several vectors are solved for; a mesh of one cell leaves ranks without cells."""
     mesh, V, A = bar(cells, kind, ghosts)
     parts = Substructures.of(V)
     ksp = cholesky(A, prefix="test_", parts=parts)

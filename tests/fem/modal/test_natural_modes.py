@@ -41,7 +41,7 @@ def test_free_cube_of_any_size_and_units(
 
 
 def test_free_bar(comm: MPI.Intracomm) -> None:
-    """V8: bending in both planes, torsion, in steel of E = 210 GPa."""
+    """V8: bending in both planes and torsion of a steel bar with E = 210 GPa."""
     modes = modal_analysis(box(comm, cells=(12, 4, 3)), Material(2.1e11, 0.3, 7850), num_modes=6)
     assert modes.frequencies == pytest.approx(BAR, rel=V8)
     assert modes.num_rigid == 6
@@ -49,7 +49,7 @@ def test_free_bar(comm: MPI.Intracomm) -> None:
 
 
 def test_slender_bar_has_six_rigid_modes(comm: MPI.Intracomm) -> None:
-    """Its first elastic ω² is 1e-8 of that of a cube with the same length."""
+    """The first elastic ω² is 1e-8 of that of a cube with the same length."""
     modes = modal_analysis(box(comm, (1.0, 0.004, 0.004), (40, 1, 1)), STEEL, num_modes=2)
     omega = 4.730041**2 * np.sqrt(210e9 / 7850 / 12) * 0.004  # Euler-Bernoulli
     assert 2 * np.pi * modes.frequencies == pytest.approx(omega, rel=V8)
@@ -57,7 +57,7 @@ def test_slender_bar_has_six_rigid_modes(comm: MPI.Intracomm) -> None:
 
 
 def test_held_bar(comm: MPI.Intracomm) -> None:
-    """A slender cantilever against Euler-Bernoulli; no rigid modes, nothing moves at the end."""
+    """A slender cantilever agrees with Euler and Bernoulli, and its end does not move."""
     modes = modal_analysis(
         box(comm, (1.0, 0.02, 0.01), (20, 1, 1)), STEEL, num_modes=2, held=["left"]
     )
@@ -92,7 +92,7 @@ def test_hinged_halves(comm: MPI.Intracomm) -> None:
 
 
 def test_heavy_end_on_a_thin_leaf(comm: MPI.Intracomm) -> None:
-    """The first mode of a massless leaf with a mass at its end: 1e-4 of the other estimates.
+    """The first ω² of a mass on a massless leaf is 1e-4 of an estimate from simple fields.
 
     Its frequency is √(3EI/a³m) for a mass m at a, with rotary inertia and shear below 1 %.
     """
@@ -113,7 +113,7 @@ def test_heavy_end_on_a_thin_leaf(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.parametrize("thickness", [0.01, 0.00516])
 def test_held_strip(comm: MPI.Intracomm, thickness: float) -> None:
-    """A strip of 10 m: its first frequency is 1/2000 of the estimate from quadratic fields."""
+    """The first frequency of a strip of 10 m is 1/2000 of the estimate from quadratic fields."""
     mesh = box(comm, (10.0, 0.0775, thickness), (60, 2, 1))
     modes = modal_analysis(mesh, Material(7e10, 0.3, 3000), num_modes=3, held=["left"])
     first = 0.559594 / 100 * np.sqrt(7e10 / 3000 / 12) * thickness
@@ -144,7 +144,7 @@ def test_elastic_foundation(comm: MPI.Intracomm) -> None:
 
 
 def test_round_off_of_a_thin_strip_is_reported(comm: MPI.Intracomm) -> None:
-    """The stiffness of a cantilever of slenderness 3300 is below the round-off of its cells'."""
+    """The stiffness of a strip of slenderness 3300 is below the round-off of its cells."""
     mesh = box(comm, (10.0, 0.077, 0.003), (60, 2, 1))
     with pytest.warns(AccuracyWarning) as records:
         modes = modal_analysis(mesh, STEEL, num_modes=1, held=["left"])
@@ -192,7 +192,7 @@ def test_options_reach_the_solvers(comm: MPI.Intracomm) -> None:
 def test_held_strip_a_thousand_times_as_long_as_thick(
     comm: MPI.Intracomm, size: tuple[float, float, float], cells: int, cell: CellType
 ) -> None:
-    """Cantilever of Euler and Bernoulli; round-off in K would change frequencies by up to 10 %."""
+    """The frequency agrees with Euler and Bernoulli; round-off in K alone would cause 10 %."""
     mesh = box(comm, size, (cells, 1, 1), cell)
     with warnings.catch_warnings():
         warnings.simplefilter("error", AccuracyWarning)

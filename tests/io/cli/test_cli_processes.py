@@ -35,7 +35,7 @@ def _reduce(mesh: Path, output: Path) -> list[str]:
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_reduce_into_a_closed_pipe(mesh: Path, tmp_path: Path, stream: str) -> None:
-    """As with ``| head``: the body is written, without a message about the pipe."""
+    """Piped into `head`, the command writes the body without a message about the pipe."""
     read, write = os.pipe()
     os.close(read)
     pipes: dict[str, int] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: write}

@@ -33,7 +33,7 @@ def test_stiffness_mass_nodes_and_degrees_of_freedom(tmp_path: Path) -> None:
 
 
 def test_many_nodes_and_one_without_modes(tmp_path: Path) -> None:
-    """Lists of nodes longer than a line; an element of interfaces alone."""
+    """One list of nodes is longer than a line; one element has interfaces only."""
     body = rod()
     many = parser.parse_mtx(export(body, tmp_path / "many", "abaqus", interfaces=["left"]).paths[0])
     assert many.nodes == list(range(1, 2 + body.num_modes)) and len(many.nodes) > NODES_PER_LINE

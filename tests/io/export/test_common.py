@@ -60,7 +60,7 @@ def test_units_by_name(name: str, factors: tuple[float, ...], force: str) -> Non
 
 @pytest.mark.parametrize("value", ["mm", "mm-stone-s", "MM-T-S", "mm_t", 1e-3])
 def test_wrong_units_of_reading_and_writing(value: object) -> None:
-    """Both have the same text; reading also accepts a unit of length."""
+    """Both errors have the same text; reading also accepts a unit of length."""
     with pytest.raises(InputError) as written:
         as_units(value)  # type: ignore[arg-type]
     assert str(written.value).startswith("units must be a system of units LENGTH-MASS-TIME, such")
@@ -150,7 +150,7 @@ def test_options(name: str) -> None:
 
 
 def test_a_format_for_pictures(tmp_path: Path) -> None:
-    """One sentence replaces the list of losses."""
+    """A format without dynamics has one sentence in place of the list of losses."""
     target, body = FORMATS["gltf"], reduced("rigid")
     assert target.for_pictures and not FORMATS["sid"].for_pictures
     assert len(target.losses(body)) == len(target.cannot_hold) == 1

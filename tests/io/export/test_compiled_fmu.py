@@ -211,7 +211,7 @@ def test_the_unit_needs_no_python(tmp_path: Path) -> None:
 
 @slow
 def test_a_binary_from_the_sources_alone(unit: Path, tmp_path: Path) -> None:
-    """`cc` compiles the sources, in a folder with a space, without a warning; equal numbers."""
+    """`cc` compiles the sources in a folder with a space without a warning."""
     folder = tmp_path / "of a user"
     with zipfile.ZipFile(unit) as archive:
         archive.extractall(folder)
@@ -298,7 +298,7 @@ def engine() -> mbd.Simulator:
     ("model", "size", "before"), [(slider, 1, 0), (slider, 5, 30), (lifted, 2, 0), (engine, 10, 7)]
 )
 def test_other_mechanisms(model: Any, size: int, before: int, tmp_path: Path) -> None:
-    """Exported at the start or after some steps, with communication steps of several steps."""
+    """Mechanisms are exported at the start or later; a communication step has several steps."""
     one = model()
     for _ in range(before):
         one.step()
@@ -446,7 +446,7 @@ end:
 
 
 def test_translation_of_a_loop(tmp_path: Path) -> None:
-    """Sums of 1.5, 2, 1.5 ..., and -1 if there are no terms."""
+    """The C code computes sums of 1.5, 2, 1.5, ..., and −1 without terms."""
     support = files("dolfinx_mbd.io.export.compiled").joinpath("support.c").read_text()
     program = "\n#include <stdio.h>\nint main(void) { for (int n = -1; n < 4; n++)"
     program += ' printf("%g ", mechanism_run((uint64_t)n)); return 0; }'

@@ -151,7 +151,7 @@ def loaded() -> ReducedBody:
     ("step", "count"), [(0.5, 5), (0.1, 4), (0.01, 30), (1 / 3, 50), (0.07, 100), (1e-3, 2)]
 )
 def test_loads_over_time(tmp_path: Path, step: float, count: int) -> None:
-    """Work of the loads on each coordinate, by the transformation of the superelement."""
+    """The loads are transformed to the coordinates of the superelement by their work."""
     body = loaded()
     k = np.arange(count)
     table = np.column_stack([step * k, np.sin(k), k**2])

@@ -1,6 +1,6 @@
-"""Exudyn loads our bodies as files and as objects, and gives our results.
+"""Exudyn loads exported bodies from files and as objects, and gives the results of the package.
 
-Geometric stiffening, which Exudyn does not have, is off on our side.
+The bodies of the package have no geometric stiffening, which Exudyn does not have.
 
 V11 is a case of docs/verification/reference_cases.md.
 """
@@ -85,7 +85,7 @@ def model() -> Model:
 @alone
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_constants_are_those_that_exudyn_computes(model: Model, reference: Reference) -> None:
-    """From S and H, as Exudyn computes them from the full mass matrix and the modes."""
+    """The moments S and H of the body give the constants of Exudyn's full mass matrix."""
     reduction = model.reduction(reference)
     theirs = peer_body(finite_elements(model, reduction.modes)).GetDictionary()
     ours = to_exudyn(reduction.body).GetDictionary()
@@ -112,9 +112,10 @@ def test_constants_are_those_that_exudyn_computes(model: Model, reference: Refer
 def test_slider_crank(
     kinds: tuple[Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From rest to 150 rad/s and past both dead centres, from the file and from the object.
+    """The crank turns from rest to 150 rad/s and past both dead centres.
 
-    The tolerance is that of V11, where Exudyn has the mesh: equations and steps are the same.
+    The exported body is read from the file, or passed as an object. The tolerance is
+    that of V11, where Exudyn has the mesh: equations and steps are the same.
     """
     t_end, dt, every = 0.05, 2e-5, 10
     mesh = box(MPI.COMM_SELF, (0.3, 0.008, 0.008), (12, 1, 1))
@@ -160,7 +161,7 @@ def particles() -> ReducedBody:
 
 @alone
 def test_markers_move_as_our_interfaces() -> None:
-    """Position and rotation of an interface, position of a point, at given coordinates."""
+    """Positions and rotations agree at prescribed elastic coordinates."""
     import exudyn.utilities as items
 
     body = particles()

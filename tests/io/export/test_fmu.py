@@ -86,7 +86,7 @@ def test_fmpy_validates_the_unit(unit: Path) -> None:
 
 
 def test_fmpy_simulates_what_we_simulate(unit: Path, script: Path) -> None:
-    """With values of the inputs that differ from those at the start."""
+    """The values of the inputs differ from those at the start."""
     code = f"""
 import fmpy
 rows = fmpy.simulate_fmu(unit, stop_time={STEPS * DT}, step_size={DT}, output_interval={DT},
@@ -100,7 +100,10 @@ result = [rows[name].tolist() for name in ("angle", "tip.y", "force")]
 
 
 def test_the_state_is_restored_exactly(unit: Path, script: Path) -> None:
-    """By a state in memory, and by one that was serialized; two steps of ours in one of FMI."""
+    """States in memory and serialized ones are restored bitwise.
+
+    One communication step may contain two steps of the simulator.
+    """
     code = f"""
 import fmpy
 from fmpy.fmi2 import FMU2Slave
@@ -178,7 +181,7 @@ def end(fmu):
 
 
 def test_instances_of_several_units_live_and_end_in_one_process(unit: Path, script: Path) -> None:
-    """Twelve instances of two units, of which up to four live at the same time."""
+    """Twelve instances of three units are used, of which up to four exist at the same time."""
     other = script.with_name("other.py")
     other.write_text(
         SCRIPT.replace("stiffness=10.0", "stiffness=20.0").replace("rod.npz", "copy.npz")
@@ -210,7 +213,7 @@ for turn in range(3):
 
 
 def test_a_step_that_is_no_multiple_of_dt_is_discarded(unit: Path) -> None:
-    """As is a step with an invalid input; then the simulation continues as without them."""
+    """Steps with invalid inputs are also discarded, without an effect on later steps."""
     code = f"""{SLAVES}
 import warnings
 fmu, plain = start(unit, "one"), start(unit, "two")
@@ -294,7 +297,7 @@ def test_variables_have_units(script: Path) -> None:
 
 
 def test_files_of_a_unit_have_different_names(script: Path) -> None:
-    """All are copied to one folder; the script and the files that the unit writes count too."""
+    """All files, also those that the export writes, are copied to one folder."""
     folder = script.parent
     rod().save(folder / "rod.npz")
     for name in (script.name, "rod.npz", "arm_arm_model_fmi2.py", "slavemodule.txt"):

@@ -169,7 +169,7 @@ def test_inertia_tensor_of_the_deformed_body(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(3))
 def test_equations_of_motion(tmp_path: Path, kind: str, seed: int) -> None:
-    """MBDyn's equations with the file's numbers are ours, geometric stiffness included."""
+    """MBDyn's equations with the numbers of the file equal those of the package."""
     body, file = reduced(kind), written(tmp_path, kind)
     state = random_state(body, seed)
     values = fem_rows(file, *state.arguments)
@@ -198,7 +198,7 @@ def test_geometric_stiffness_of_forces_and_moments(tmp_path: Path, kind: str) ->
 
 @pytest.mark.parametrize("kind", ["rigid", "attached"])
 def test_units(tmp_path: Path, kind: str) -> None:
-    """In other units the equations give the same motion: rows in those of force and moment."""
+    """Rows of forces and moments in other units follow by their factors."""
     body = reduced(kind)
     units = Units("mm-g-ms", length=1e3, mass=1e3, time=1e3, force_name="mN")
     file = written(tmp_path, kind, units=units)
@@ -228,7 +228,7 @@ def test_report(tmp_path: Path) -> None:
 
 
 def test_our_rows_notice_geometric_stiffness() -> None:
-    """The reference of these tests changes with stiffening."""
+    """The rows of the package, the reference, change without stiffening."""
     body, state = reduced("rigid"), random_state(reduced("rigid"), 0)
     full, linear = own_rows(body, state), moment_rows_linear(body, state)
     assert np.array_equal(full[6:], linear[6:]) and not np.allclose(

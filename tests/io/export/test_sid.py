@@ -216,7 +216,7 @@ def second_order_moment(body: ReducedBody, state: State) -> np.ndarray:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(2))
 def test_equations_of_motion(tmp_path: Path, kind: str, dialect: str, seed: int) -> None:
-    """Rows equal ours with geometric stiffness, except for the moment of second order."""
+    """Rows equal those of the package, except for moments of second order in η."""
     body, file = reduced(kind), written(tmp_path, kind, dialect)
     state = random_state(body, seed)
     values = sid_rows(file, *state.arguments, columns=COLUMNS[dialect])
@@ -292,7 +292,7 @@ def test_columns_of_gr_and_ge(tmp_path: Path, kind: str, dialect: str) -> None:
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
 def test_geometric_stiffness_of_forces_and_moments(tmp_path: Path, kind: str) -> None:
-    """phi.M1 and psi.M1 are the symmetric part of the tangent, as in the test of MBDyn."""
+    """phi.M1 and psi.M1 are the symmetric parts of the tangent, as in test_mbdyn.py."""
     body, file = reduced(kind), written(tmp_path, kind)
     for k in range(len(body.interfaces)):
         node = file.nodes[str(k + 1)]
@@ -303,7 +303,7 @@ def test_geometric_stiffness_of_forces_and_moments(tmp_path: Path, kind: str) ->
 
 
 def test_units(tmp_path: Path) -> None:
-    """In other units the equations give the same motion: rows in those of force and moment."""
+    """Rows of forces and moments in other units follow by their factors."""
     body = reduced("rigid")
     units = Units("mm-g-ms", length=1e3, mass=1e3, time=1e3, force_name="mN")
     here, there = written(tmp_path, "rigid"), written(tmp_path, "rigid", units=units)
@@ -315,7 +315,11 @@ def test_units(tmp_path: Path) -> None:
 
 
 def test_requirements_of_other_readers(tmp_path: Path) -> None:
-    """EMBSlib's reader: two integers first, lines below 512, D exponents, below 20 characters."""
+    """The file has the layout that EMBSlib, FEMBS and PyMbs read.
+
+    EMBSlib needs two integers at the start, lines below 512 characters, exponents with D, and
+    mantissas below 20 characters.
+    """
     path = export(
         reduced("rigid"), tmp_path / "body", "sid", units="mm-kg-ms", overwrite=True
     ).paths[0]

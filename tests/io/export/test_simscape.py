@@ -31,7 +31,7 @@ def test_properties_required_by_simscape(tmp_path: Path) -> None:
 
 
 def test_units(tmp_path: Path) -> None:
-    """Translations in mm and rotations in rad: N/mm, N, N mm; t, t mm, t mm²."""
+    """In mm-t-s, stiffness is in N/mm, N and N mm, mass in t, t mm and t mm²."""
     body = rod().replace(damping=np.zeros((rod().num_modes,) * 2))
     here = superelement(body)
     data = scipy.io.loadmat(export(body, tmp_path / "rod", "simscape", units="mm-t-s").paths[0])

@@ -37,7 +37,7 @@ def test_the_body_in_other_coordinates() -> None:
 
 @pytest.mark.parametrize("kinds", [("rigid", "rigid"), ("rigid", "averaged")], ids="-".join)
 def test_they_are_those_of_the_constraint_and_fixed_modes(kinds: tuple[Any, Any]) -> None:
-    """They equal the columns of the reduction without those of the attached interface.
+    """Columns equal those of the reduction, except for the attached interface.
 
     The same superelement follows from a body attached to its other end.
     """
@@ -68,7 +68,7 @@ def test_one_interface_of_several() -> None:
 
 
 def test_modes_left_out_leave_fewer_coordinates_and_a_stiffer_body() -> None:
-    """Until the interfaces' motions are dependent: then the error names a coordinate and a cure."""
+    """With too few modes, the error names a dependent coordinate and a remedy."""
     body = rod()
     part = body.truncated(body.num_modes - 3)
     element, whole = superelement(part), superelement(body)
@@ -129,7 +129,7 @@ def test_bad_input() -> None:
 
 
 def test_a_rigid_body() -> None:
-    """With one interface, M is the rigid mass matrix about its point; two are dependent."""
+    """M is the rigid mass matrix about one interface; two interfaces are dependent."""
     body = rod().rigid()
     element = superelement(body, ["left"])
     assert element.stiffness.shape == (6, 6) and not element.stiffness.any()

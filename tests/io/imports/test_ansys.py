@@ -37,7 +37,7 @@ BAR = Path(__file__).parent / "calculix" / "bar"
 
 
 def test_frequencies_of_the_example() -> None:
-    """K and M at the free degrees of freedom have the frequencies of the beam, clamped at z = 0.
+    """K and M at the free displacements have the frequencies of the clamped beam.
 
     The material is that of the results beside the file. The package computes the beam with the same
     mesh; SOLID186 has 20 nodes and reduced integration, the package's element 27 nodes.
@@ -113,7 +113,7 @@ def test_faults(tmp_path: Path) -> None:
 
 
 def test_incomplete_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A displacement that the analysis eliminated, here in the reader's result."""
+    """A result of the reader lacks a displacement, as if the analysis had eliminated it."""
     full, dofs, K, M = ansys.read_full(reader.examples.fullfile)
     rows = np.arange(63, len(dofs) - 1)
     full._const = np.zeros((0, 2), dtype=int)

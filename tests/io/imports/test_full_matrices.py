@@ -76,7 +76,7 @@ def test_the_body_of_the_mesh(tmp_path: Path) -> None:
 
 
 def test_other_files_and_orders(tmp_path: Path) -> None:
-    """Sparse ``.npz``, ``.npy``; degrees of freedom component by component; other units."""
+    """Sparse ``.npz`` and ``.npy`` files may order rows by components and have other units."""
     K, M, nodes = bar().matrices
     count = len(nodes)
     order = np.arange(3 * count).reshape(count, 3).T.ravel()  # all x, then all y, then all z
@@ -163,7 +163,7 @@ def areas(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_averaged_interfaces_with_areas_are_those_of_reduce() -> None:
-    """The matrix ∫N_i N_j dA gives the same body; areas, zero at corners, its stiffness to 3e-6.
+    """The matrix ∫N_i N_j dA gives the same body, areas of nodes its stiffness to 3e-6.
 
     Equal weights are 0.4 % off in the stiffness.
     """
@@ -373,7 +373,7 @@ def test_compressed_files_that_expand_too_much(
 
 
 def test_nastran_full_model(tmp_path: Path) -> None:
-    """OP4 with positions in a second file, and DMIG with grids in a file of pyNastran."""
+    """An OP4 file with positions in a second file, and a DMIG file with grids, are read."""
     pytest.importorskip("pyNastran")
     from dolfinx_mbd.io.export.matrix_formats import field, matrix_lines
     from dolfinx_mbd.io.export.text import write_text
@@ -423,7 +423,7 @@ def test_matrix_market_as_scipy_writes_it(tmp_path: Path, symmetry: str, dense: 
 
 
 def test_damage_to_matrix_market_files(tmp_path: Path) -> None:
-    """A cut within an exponent, and null characters, end SciPy's reader by a segmentation fault."""
+    """SciPy's reader crashes at a truncated exponent and at null characters."""
     K, M, nodes = write_matrix_market(tmp_path, 0)
     data = K.read_bytes()
     start = data.index(b"e+")

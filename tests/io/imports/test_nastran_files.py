@@ -94,7 +94,7 @@ def test_mass_of_a_superelement_of_nastran(files: Path) -> None:
 
 
 def test_frequencies_of_two_superelements(files: Path) -> None:
-    """Assembled at their common grids they have the frequencies that Nastran computes."""
+    """Two superelements with common grids have the frequencies that Nastran computes."""
     parts = [part(files, name) for name in ("inboard", "outboard")]
     shared, modes = 24, [len(p.stiffness) - 24 for p in parts]
     K, M = np.zeros((2, shared + sum(modes), shared + sum(modes)))
@@ -111,7 +111,7 @@ def test_frequencies_of_two_superelements(files: Path) -> None:
 
 
 def test_punch_file_of_one_superelement(files: Path, tmp_path: Path) -> None:
-    """The entries that Nastran punches, with DMIG entries of the same matrices."""
+    """Entries as Nastran punches them agree with DMIG entries of the same matrices."""
     (K, M), coordinates = local_matrices(files, "inboard")
     text = (files / "inboard.pch").read_text()
     lines = [*_dmig_matrix("KAAX", K, coordinates), *_dmig_matrix("MAAX", M, coordinates)]
@@ -208,7 +208,7 @@ def test_op2_with_records_of_nastran(files: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize(("size", "kind"), ACCURACY)
 def test_words_of_op2_files(tmp_path: Path, size: int, kind: int, order: str) -> None:
-    """Words of four and eight bytes in both orders, reals of one and two words, long records."""
+    """Words have four or eight bytes in either order; long records are divided."""
     source = reference().replace(damping=1e-6 * reference().stiffness)
     expected, path = superelement(source), tmp_path / "bar.op2"
     for label, most in ((True, 10**9), (False, 57)):
@@ -240,7 +240,7 @@ def test_files_without_a_superelement(files: Path, tmp_path: Path) -> None:
 
 
 def test_damaged_op2_files(tmp_path: Path) -> None:
-    """Truncated anywhere, a file is an error; a directory that does not match is another."""
+    """A file that is truncated anywhere, and a wrong directory, are errors."""
     path = tmp_path / "bar.op2"
     write_op2(path, reference())
     data = path.read_bytes()

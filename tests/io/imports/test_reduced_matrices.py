@@ -40,7 +40,7 @@ def imported(matrices: Any) -> Any:
 @pytest.mark.parametrize("units", UNITS)
 @pytest.mark.parametrize("format, digits", [("op4", 1e-9), ("dmig", 1e-7)])
 def test_there_and_back(tmp_path: Path, format: str, digits: float, units: str) -> None:
-    """Linear dynamics and rigid mass properties come back through a file and pyNastran."""
+    """A file that pyNastran reads preserves linear dynamics and rigid mass properties."""
     source = reference().replace(damping=1e-6 * reference().stiffness)
     path = export(source, tmp_path / "bar", format, units=units).paths[0]
     read = (read_op4 if format == "op4" else read_dmig)(path)
@@ -72,7 +72,7 @@ def test_modal_coordinates_of_any_kind() -> None:
 
 
 def test_what_is_lost_in_a_slider_crank() -> None:
-    """At 150 rad/s, 7 % of the first natural frequency: less than 2 % of the elastic motion."""
+    """At 150 rad/s, 7 % of the first frequency, the elastic motion changes by less than 2 %."""
     body, element = reference(), superelement(reference())
     pair = ReducedMatrices(element.stiffness, element.mass, element.points, ENDS)
     rigid, expected = piston(body.rigid()), piston(body)
@@ -169,7 +169,7 @@ def test_bad_files(tmp_path: Path) -> None:
 
 
 def test_coordinate_systems_of_grids(tmp_path: Path) -> None:
-    """Positions and displacements in local systems; displacement axes must be rectangular."""
+    """Positions may be in local systems; axes of displacements must be rectangular."""
     path = export(reference(), tmp_path / "bar", "dmig").paths[0]
     lines = path.read_text().split("\n")
     system = ["CORD2R  5               0.0     0.0     0.0     1.0     0.0     0.0",

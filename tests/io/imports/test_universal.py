@@ -82,7 +82,7 @@ def test_file_of_another_program() -> None:
 
 
 def test_axes_of_nodes(tmp_path: Path) -> None:
-    """Shapes along the displacement system of a node, given by dataset 18 or 2420."""
+    """Shapes are along the displacement axes of a node, from dataset 18 or 2420."""
     node = "         2         0         0        11"
     local = edited(tmp_path, (node, "         2         0         5        11"))
     with pytest.raises(MatrixFileError, match="node 2 has the displacement coordinate system 5"):

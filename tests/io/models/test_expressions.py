@@ -180,7 +180,7 @@ def test_wrong_units_in_functions(tmp_path: Path, old: str, new: str, entry: str
 
 
 def test_declared_units_are_known() -> None:
-    """Units come from docstrings; those of common fields must not be lost by a new sentence."""
+    """Units of common fields are read from docstrings, whose text must keep them."""
     expected = {
         ("bodies", "rigid", "mass"): "kg",
         ("bodies", "rigid", "position"): "m",
@@ -224,7 +224,7 @@ numbers = st.floats(0.05, 0.95)
     x=numbers, first=st.floats(-2, 2), second=st.floats(-2, 2), name=st.sampled_from(ONE_ARGUMENT)
 )
 def test_derivatives_of_functions(x: float, first: float, second: float, name: str) -> None:
-    """Against differences of f(x + x' h + x'' h²/2)."""
+    """Derivatives agree with differences of f(x + x' h + x'' h²/2)."""
     function, h = FUNCTIONS[name], 1e-3
     jet = function(Jet(x, first, second))
     path = [function(x + first * s + 0.5 * second * s * s) for s in (-2 * h, -h, 0, h, 2 * h)]

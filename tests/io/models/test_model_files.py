@@ -447,7 +447,7 @@ def test_run_writes_the_requested_files(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_run_finds_equilibrium_and_poles(tmp_path: Path) -> None:
-    """A pendulum with a torsion spring k: sin φ = −k φ/(m g l), ω² = (k + m g l cos φ)/J."""
+    """A pendulum with a torsion spring k has sin φ = −k φ/(m g l), ω² = (k + m g l cos φ)/J."""
     text = """\
 model: 1
 gravity: [0, -9.81, 0]
