@@ -646,7 +646,7 @@ def test_refused(bench: Bench, call: Call, kind: type[Exception], text: str) -> 
 
 
 def test_mesh_in_millimetres(bench: Bench) -> None:
-    """A warning, since a ship has such a mass; a body of usual size gets none."""
+    """A body with the mass of a ship gives a warning, a body of usual size none."""
     ends: Any = {"interfaces": ["left", "right"], "num_modes": 1}
     cells = (24, 2, 1)  # short linear hexahedra, which cause no warning
     with pytest.warns(errors.UnitsWarning, match="unit='mm'.*--unit mm") as seen:
@@ -667,7 +667,7 @@ def test_mesh_in_millimetres(bench: Bench) -> None:
 
 
 def test_full_disk(bench: Bench, tmp_path: Path) -> None:
-    """Nothing is half-written, and a body that was there stays. (Each rank in its own folder.)"""
+    """No incomplete file remains, and an existing body is kept. (Each rank has its own folder.)"""
     if not os.access("/dev/full", os.W_OK):
         pytest.skip("no /dev/full here")
     path = slender_rod().save(tmp_path / "rod.npz")
@@ -681,7 +681,7 @@ def test_full_disk(bench: Bench, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stride", [1, 4])
 def test_interrupted_run(bench: Bench, stride: int) -> None:
-    """Ctrl-C: what was computed is kept and returned."""
+    """Ctrl-C ends a run, which returns the states computed so far."""
 
     def press(t: float, motion: Any) -> tuple[float, float, float]:
         if t > 0.055:
@@ -711,7 +711,7 @@ def test_step_that_fails_keeps_what_was_before(bench: Bench) -> None:
 
 
 def test_options_of_a_failed_solver_are_forgotten(bench: Bench) -> None:
-    """After a typing error the next reduction is as if there had been none."""
+    """A wrong option has no effect on the next reduction."""
     for options in ({"pc_type": "choleski"}, {"pc_factor_mat_solver_type": "mumpz"}):
         with pytest.raises((ValueError, FactorizationError)):
             reduced(petsc_options=options)(bench)
@@ -720,7 +720,7 @@ def test_options_of_a_failed_solver_are_forgotten(bench: Bench) -> None:
 
 
 def test_complex_petsc(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Says which PETSc is needed."""
+    """The error states which PETSc is needed."""
     monkeypatch.setattr(PETSc, "ScalarType", np.complex128)
     with pytest.raises(ImportError, match=r"real scalars; this one has complex.*petsc=\*=real"):
         check_requirements()
@@ -730,7 +730,7 @@ def test_complex_petsc(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("missing", ["dolfinx", "slepc4py"])
 def test_no_dolfinx(bench: Bench, missing: str) -> None:
-    """Says how to get it; what needs none goes on."""
+    """The error states how to install it; modules that do not need it can be used."""
     if bench.comm.size > 1:
         pytest.skip("starts another Python")
     code = f"""

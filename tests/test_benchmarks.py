@@ -63,7 +63,7 @@ def test_all_are_here() -> None:
 @pytest.mark.timeout(600)  # (first_run.py compiles everything several times)
 @pytest.mark.parametrize(("name", "options"), OPTIONS, ids=map(" ".join, OPTIONS))
 def test_benchmark_runs(name: str, options: str, comm: MPI.Intracomm, tmp_path: Path) -> None:
-    """And prints a table."""
+    """The benchmark runs with its smallest size and prints a table."""
     if comm.size > 1:
         pytest.skip("starts other processes")
     environment = {k: v for k, v in os.environ.items() if not k.startswith(MPI_VARIABLES)}

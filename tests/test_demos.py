@@ -47,7 +47,7 @@ def test_demo_has_a_title_and_checks_its_numbers(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [*TUTORIALS, *AUDITS], ids=name)
 def test_demo_imports_only_what_is_installed(path: Path) -> None:
-    """Pasted into a notebook elsewhere, a demo needs no module and no file beside it.
+    """A demo in a notebook elsewhere needs no module and no file beside it.
 
     The audits of papers need the models of the papers, which are in a folder beside them.
     """
@@ -69,7 +69,7 @@ def test_demo_imports_only_what_is_installed(path: Path) -> None:
 @pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="starts another Python")
 @pytest.mark.parametrize("demo", ["four_bar.py", "forms.py"])
 def test_demo_runs_in_another_folder(demo: str, tmp_path: Path) -> None:
-    """Its text alone, as a user pastes it, where only the package can be imported."""
+    """The text of a demo, pasted by a user, runs where only the package can be imported."""
     (tmp_path / "pasted.py").write_text((DEMOS / demo).read_text(encoding="utf-8"))
     settings = {k: v for k, v in os.environ.items() if not k.startswith((*MPI_VARIABLES, "PYTHON"))}
     run = subprocess.run(
@@ -85,7 +85,7 @@ def test_tutorial_is_short(path: Path) -> None:
 
 
 def test_a_linkage_with_gauges_takes_25_statements() -> None:
-    """From the imports to the plots of `bracket.py`; the docstring and the checks do not count."""
+    """They reach from the imports to the plots of `bracket.py`, without docstring and checks."""
     source = (DEMOS / "bracket.py").read_text(encoding="utf-8").split("# ## Checks")[0]
     statements = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt)]
     assert len(statements) - 1 <= 25

@@ -40,7 +40,7 @@ def test_every_class_has_its_place() -> None:
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_pickling_keeps_message_and_fields(name: str) -> None:
-    """Errors go from rank to rank and from workers to their parent."""
+    """Errors are pickled when they are sent between ranks, and from workers to their parent."""
     kind = getattr(errors, name)
     if issubclass(kind, errors.InputError):
         error = kind("a text", argument="mass", value=-1.0, expected="a positive number")

@@ -79,7 +79,7 @@ def test_an_animation_has_no_more_pictures_than_times(tmp_path: Path) -> None:
 
 
 def test_a_reduction_starts_no_huge_engine(tmp_path: Path) -> None:
-    """The process stays small: it is refused before a list of that length is made."""
+    """The error is raised before a list of that length is allocated."""
     if MPI.COMM_WORLD.size > 1 or not sys.platform.startswith("linux"):
         return
     path = slender_rod().save(tmp_path / "rod.npz")

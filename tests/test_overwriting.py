@@ -41,7 +41,7 @@ def unchanged(path: Path, call: Callable[[], Any]) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_exports(name: str, tmp_path: Path) -> None:
-    """An export accepts its own output of before, and replaces another file only if asked to."""
+    """An export overwrites its own earlier output, and other files only on request."""
     if name == "gltf":
         pytest.importorskip("pygltflib")
     body = reduced("rigid")
@@ -61,7 +61,7 @@ def test_exports(name: str, tmp_path: Path) -> None:
 
 
 def test_a_pipe_stays_a_pipe(tmp_path: Path) -> None:
-    """The file takes its name by a rename, which would replace a pipe or a device."""
+    """A file is renamed when it is complete, which would replace a pipe or a device."""
     pipe = tmp_path / "pipe.npz"
     os.mkfifo(pipe)
     for call in (slender_rod().save, lambda path: export(slender_rod(), path, "simscape")):

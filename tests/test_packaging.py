@@ -90,7 +90,7 @@ def test_one_licence() -> None:
 
 
 def test_environment_has_the_companions_of_dolfinx() -> None:
-    """DOLFINx in the same range, and its companions, which pip must not compile."""
+    """DOLFINx has the same range of versions; pip need not compile its companions."""
     conda = (ROOT / "environment.yml").read_text(encoding="utf-8")
     assert f"- fenics-dolfinx{requirements()['fenics-dolfinx']}\n" in conda
     for package in ("petsc=*=real*", "petsc4py", "slepc4py", "gmsh", "python-gmsh"):
@@ -275,7 +275,7 @@ def environment(folder: Path) -> Path:
 def test_tutorial_runs_from_an_installation(
     kind: str, extras: str, tutorial: str, distributions: dict[str, Path], tmp_path: Path
 ) -> None:
-    """In a new environment, outside the repository, with and without optional packages."""
+    """It runs in a new environment, with and without optional packages."""
     python = environment(tmp_path / "venv")
     settings = {k: v for k, v in os.environ.items() if not k.startswith(OF_THIS_PROCESS)}
     with tarfile.open(distributions["source"]) as archive:

@@ -66,7 +66,7 @@ def test_command_can_be_typed(command: str) -> None:
 def test_snippet_runs(
     snippet: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, comm: MPI.Intracomm
 ) -> None:
-    """The example of README.md, in an empty folder."""
+    """The example of README.md runs in an empty folder."""
     monkeypatch.chdir(Path(comm.bcast(str(tmp_path), root=0)))
     exec(compile(snippet, "README.md", "exec"), {"__name__": "__main__"})
 

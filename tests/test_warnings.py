@@ -90,7 +90,7 @@ def test_scripts_show_warnings(
 
 @pytest.mark.slow
 def test_commands_show_warnings(tmp_path: Path) -> None:
-    """`info` of a mesh and of a body, a dry run, and the reduction itself."""
+    """`info` of a mesh and of a body, a dry run and a reduction show their warnings."""
     mesh, body = str(tmp_path / "rod.msh"), str(tmp_path / "rod.npz")
     run = ("-m", "dolfinx_mbd")
     script = f"""

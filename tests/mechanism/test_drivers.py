@@ -75,7 +75,7 @@ def test_a_driven_rotation(make) -> None:  # type: ignore[no-untyped-def]
 
 
 def test_a_screw_of_two_drivers() -> None:
-    """Rotation and displacement of one cylindrical joint."""
+    """Two drivers prescribe rotation and displacement of one cylindrical joint."""
     drivers = [
         Driver("turn", "axis", constant_speed(20.0)),
         Driver("feed", "axis", constant_speed(0.1), "displacement", None),
@@ -231,7 +231,7 @@ def test_the_table_of_a_system_lists_all_its_parts() -> None:
 
 
 def test_the_table_of_a_system_that_cannot_be_assembled_says_so() -> None:
-    """The table is complete otherwise."""
+    """Apart from this message, the table is complete."""
     ground = Ground({"o": Frame(), "far": Frame((1.0, 0.0, 0.0))})
     body = RigidBody("body", 1.0, [1.0] * 3, frames={"c": Frame()})
     joints = [

@@ -206,7 +206,7 @@ def test_conical_pendulum_on_a_distance() -> None:
 
 @pytest.mark.parametrize("make", [planar, point_on_line, point_on_plane])
 def test_sliding_on_an_incline(make) -> None:  # type: ignore[no-untyped-def]
-    """From rest: force m g cos α normal to the incline, acceleration g sin α along it.
+    """The normal force is m g cos α, and the acceleration from rest is g sin α.
 
     The z axis of the frames is normal to a plane, but along a line.
     """

@@ -208,7 +208,7 @@ def test_a_pi_controller_has_no_error_in_equilibrium_and_the_poles_of_its_polyno
 
 
 def test_a_state_replaces_an_auxiliary_body() -> None:
-    """A body on a rail with a damper integrates the error too, with the delay mass/damping."""
+    """A damped body on a rail integrates the same error, with the delay mass/damping."""
     gain = 1500.0
     ground = mbd.Ground({"base": mbd.Frame(), "rail": mbd.Frame()})
     arm = controlled_arm().body("arm")

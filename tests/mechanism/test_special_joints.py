@@ -69,7 +69,7 @@ def test_full_turns_of_a_screw_follow_from_its_position() -> None:
 
 
 def test_a_spring_along_a_screw() -> None:
-    """Equilibrium, and the frequency with the inertia of the rotation."""
+    """Equilibrium and frequency contain the inertia of the rotation."""
     system = nut(0.05)
     spring = mbd.JointSpring("spring", "screw", stiffness=200.0, motion="displacement")
     sprung = mbd.System(system.bodies, system.joints, loads=[spring], gravity=(0, 0, -G))
@@ -145,7 +145,7 @@ def shafts(bend: float, kind: str, loads: bool = False) -> mbd.System:
 
 @pytest.mark.parametrize("bend", [0.2, 0.9, 1.5])
 def test_both_shafts_rotate_by_the_same_angle(bend: float) -> None:
-    """To round-off, in contrast to a universal joint with the ratios cos β and 1/cos β."""
+    """Angles are equal to round-off; a universal joint has ratios from cos β to 1/cos β."""
     system = shafts(bend, "constant_velocity")
     assert mbd.dynamics.redundancies(system) == []
     times = np.linspace(0, np.pi, 401)
@@ -210,7 +210,7 @@ def test_the_period_on_a_cycloid_does_not_depend_on_the_amplitude(
 
 @pytest.mark.parametrize(("radius", "slope"), [(0.5, 0.1), (1.0, 0.2)])
 def test_a_bead_on_a_helix(radius: float, slope: float) -> None:
-    """Constant acceleration along the wire, and the normal force m v²/ρ."""
+    """The acceleration along the wire is constant, and the normal force is m v²/ρ."""
     helix = mbd.mechanism.Curve.of(
         lambda u: (radius * np.cos(u), radius * np.sin(u), slope * u), -30.0, 0.0, count=600
     )

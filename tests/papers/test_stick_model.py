@@ -40,7 +40,7 @@ def quadrature(f: np.ndarray, g: np.ndarray) -> float:
 
 @pytest.mark.parametrize("angle", [0.0, 0.4, 2.0, -1.9])
 def test_mass_matrix_is_the_papers(angle: float) -> None:
-    """Eq. 2 with the last row 0 2 0 4, by quadrature of the shape functions of eq. 1, turned."""
+    """Eq. 2 with the last row 0 2 0 4 follows from the shape functions of eq. 1."""
     points, weights = np.polynomial.legendre.leggauss(3)
     local = np.zeros((4, 4))
     for s, w in zip(0.5 * (1 + points), 0.5 * weights, strict=True):
@@ -55,7 +55,7 @@ def test_mass_matrix_is_the_papers(angle: float) -> None:
 
 @pytest.mark.parametrize("angle", [0.0, 0.8, -2.3])
 def test_held_rod_has_the_papers_matrices(angle: float) -> None:
-    """Eqs. 8 and 9 with K₂₂ = b² and the factor ρAL/12."""
+    """The matrices are those of eqs. 8 and 9 with K₂₂ = b² and the factor ρAL/12."""
     payload = 0.31
     ends = np.outer([0, LENGTH], [np.cos(angle), np.sin(angle)])
     rod = Rod(0, 1, MASS / LENGTH, STIFFNESS)
@@ -122,7 +122,7 @@ def second_order(coarse: float, fine: float, scale: float) -> bool:
 
 
 def test_energy_is_the_work_of_the_torque() -> None:
-    """Kinetic energy over two turns up to 60 rad/s; the strain's is 1e-7 of it."""
+    """Kinetic energy over two revolutions up to 60 rad/s; the strain energy is 1e-7 of it."""
     off = []
     for dt in (5e-4, 2.5e-4):
         motion = crank_sticks(0.6, dt, 0.6)
@@ -138,7 +138,7 @@ def test_energy_is_the_work_of_the_torque() -> None:
 
 
 def test_agrees_with_rigid_bodies_to_second_order() -> None:
-    """Angle, velocities and accelerations, from rest away from the dead centre: nothing rings."""
+    """From rest, angle, velocities and accelerations do not oscillate."""
     system = slider_crank(
         rigid_rod(length=0.4, mass=0.4),
         crank_radius=0.1,
@@ -165,7 +165,7 @@ def test_agrees_with_rigid_bodies_to_second_order() -> None:
 
 
 def test_torque_on_a_rod_between_moving_nodes() -> None:
-    """±T/l on its ends: a free rod turns about its centre, with 12 T/(mL²) and no drift."""
+    """A free rod under the forces ±T/l at its ends rotates with 12 T/(mL²), without drift."""
     rod = Rod(0, 1, MASS / LENGTH, STIFFNESS, lambda t, angle, rate: 0.5)
     model = StickModel([[0, 0], [0.0, LENGTH]], [rod])
     turned = 6 * 0.5 / (MASS * LENGTH**2)
@@ -178,7 +178,7 @@ def test_torque_on_a_rod_between_moving_nodes() -> None:
 
 
 def test_axial_force_of_a_spinning_rod() -> None:
-    """A payload on a massless rod is held by mLω²; the speed stays, over many turns."""
+    """A massless rod holds a payload with mLω², and the speed remains constant."""
     speed, tip = 20.0, 0.5
     rod = Rod(0, 1, 1e-9, STIFFNESS)
     model = StickModel(
@@ -196,7 +196,7 @@ def test_axial_force_of_a_spinning_rod() -> None:
 
 
 def test_starts_like_the_closed_form() -> None:
-    """The accelerations at the start, a crank that turns: those of rigid rods."""
+    """The accelerations at the start equal those of rigid rods, also with a rotating crank."""
     crank, angle, speed = SliderCrank(0.1, 0.4), 0.6, 12.0
     at = crank.motion(angle, speed)
     pin = 0.1 * np.array([np.cos(angle), np.sin(angle)])

@@ -79,7 +79,7 @@ def test_element_matrices_are_the_integrals(rotary: bool) -> None:
 
 
 def test_element_matrices_are_those_of_the_beam_forms() -> None:
-    """One cell of the beams in UFL, which have the rotary inertia."""
+    """The reference is one cell of the beams in UFL, with rotary inertia."""
     beam = dataclasses.replace(ROD, rotary=True)
     omega, alpha, a = 250.0, 8e4, np.array([1.0, -2.0]) * 1e4
     material = Material(beam.young, 0.3, beam.density)
@@ -131,7 +131,7 @@ def frequencies(M: Array, K: Array) -> Array:
 
 @pytest.mark.parametrize("angle", ANGLES)
 def test_frame_is_the_coarsest_of_refined_ones(angle: float) -> None:
-    """With one element each the matrices are the same; more elements only lower frequencies."""
+    """The matrices are those of one element each; more elements lower the frequencies."""
     mass, static, _ = ENGINE.matrices(angle)
     M, K = refined(ENGINE, angle, 1)
     assert relative(mass, M) < 1e-13 and relative(static, K) < 1e-13
@@ -144,7 +144,7 @@ def test_frame_is_the_coarsest_of_refined_ones(angle: float) -> None:
 
 
 def test_straight_frame_is_a_beam_on_two_supports() -> None:
-    """At top dead centre, one section, no piston: π²√(EI/ρA)/L², and the beam forms' modes."""
+    """At top dead centre without piston, the first frequency is π²√(EI/ρA)/L²."""
     engine = TwoBeamEngine(dataclasses.replace(ROD, length=0.040), ROD, 0.0, 0.0)
     L = 0.177
     exact = np.pi / 2 * np.sqrt(ROD.young * ROD.second_moment / ROD.mass_per_length) / L**2
@@ -163,7 +163,7 @@ def test_straight_frame_is_a_beam_on_two_supports() -> None:
 
 @pytest.mark.parametrize("angle", ANGLES)
 def test_a_force_on_the_piston_bends_the_welded_frame(angle: float) -> None:
-    """Unit load theorem: M grows along the crank from 0 to F y and falls along the rod."""
+    """Unit load theorem: M grows along the crank to F y and decreases along the rod."""
     engine = dataclasses.replace(ENGINE, speed=0.0, gravity=(0.0, 0.0))
     force = 1e4
     Q = engine.quasi_static(angle, force)[0]
@@ -201,7 +201,7 @@ def test_a_pin_takes_the_bending_away() -> None:
 
 
 def test_inertia_loads_of_a_rigid_turn() -> None:
-    """Their sums are −m a of the centres; as printed they are those of the beams' ends."""
+    """Their sums are −m a of the centres of mass; in the paper, those of the beams' ends."""
     angle, speed = 0.7, ENGINE.speed
     _, complete = ENGINE.load(angle, 0.0)
     motion = ENGINE.mechanism.motion(angle, speed)
@@ -218,7 +218,7 @@ def test_inertia_loads_of_a_rigid_turn() -> None:
 
 
 def test_the_pinned_rod_bends_under_its_inertia() -> None:
-    """One cubic: −ρA a l⁴/96EI at half length, a across there; along from the chord nothing.
+    """With one cubic, the deflection at half length is −ρA a l⁴/96EI for an acceleration a.
 
     The bound is spin softening, (ω² + |α|) ρA l⁴/π⁴EI.
     """
@@ -242,7 +242,7 @@ def test_the_pinned_rod_bends_under_its_inertia() -> None:
 
 
 def test_modal_superposition_solves_the_frozen_equations() -> None:
-    """Modes with an unsymmetric K: residual of M q̈ + K q = F by differences, and statics."""
+    """The modes of an unsymmetric K solve M q̈ + K q = F."""
     angle = np.deg2rad(60.0)
     mass, static, dynamic = ENGINE.matrices(angle)
     K = static + dynamic
@@ -262,7 +262,7 @@ def test_modal_superposition_solves_the_frozen_equations() -> None:
 
 
 def test_response_to_a_ramp_is_exact() -> None:
-    """ä + ω²a = 1 + t from a(0) = 1/ω² at rest."""
+    """The solution of ä + ω²a = 1 + t from a(0) = 1/ω² at rest is exact."""
     w, t = np.array([3.0, 40.0]), np.linspace(0, 2, 7)
     a = undamped_response(w, t, np.outer(1 + t, [1.0, 1.0]))
     expected = (1 + t[:, None] - np.sin(t[:, None] * w) / w) / w**2

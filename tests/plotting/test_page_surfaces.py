@@ -81,7 +81,7 @@ def plate(count: int) -> mbd.ReducedBody:
 
 
 def test_bytes_per_node() -> None:
-    """So that 50,000 nodes with stress need less than 5 MB (see benchmarks/viewer_page.py)."""
+    """50,000 nodes with stress need less than 5 MB (see benchmarks/viewer_page.py)."""
     body = plate(12)
     assert body.skin is not None
     nodes = len(body.skin.points)

@@ -36,7 +36,7 @@ def body() -> ReducedBody:
 
 
 def test_colours_follow_the_values(body: ReducedBody, tmp_path: Path) -> None:
-    """From blue to red; the file is the picture."""
+    """Colours change from blue to red, also in the file."""
     if MPI.COMM_WORLD.rank:
         return
     pictures = [
@@ -125,7 +125,7 @@ def test_bad_input(body: ReducedBody, tmp_path: Path) -> None:
 
 
 def test_a_function_of_the_mesh(comm: MPI.Intracomm, tmp_path: Path) -> None:
-    """Values of functions at the skin; on several ranks all gather them, and one draws."""
+    """All ranks gather the values of a function at the skin, and one rank draws them."""
     from dolfinx import fem
 
     from dolfinx_mbd import STEEL, reduce

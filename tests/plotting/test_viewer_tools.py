@@ -334,7 +334,7 @@ def test_picture_has_legend_and_time(tab: Tab) -> None:
 
 @pytest.mark.slow
 def test_film(tab: Tab, tmp_path: Path) -> None:
-    """The whole motion at the chosen speed, with pictures that differ."""
+    """The film shows the whole motion at the chosen speed."""
     imageio = pytest.importorskip("imageio_ffmpeg")
     tab.page.get_by_label("speed").select_option("2")
     with tab.page.expect_download(timeout=30_000) as download:

@@ -58,7 +58,7 @@ def test_viscous_density_of_constant_ratio_is_rayleigh(comm: MPI.Comm) -> None:
 
 
 def test_damping_forms(comm: MPI.Comm) -> None:
-    """A form in the displacement; that of the strain rate, β σ(u̇):ε(v), is Rayleigh's β K."""
+    """A form in u̇ is used as it is; β σ(u̇):ε(v) gives Rayleigh's β K."""
     reduction = reduced(comm)
     u, v = ufl.TrialFunction(reduction.space), ufl.TestFunction(reduction.space)
     strain_rate = fem.Constant(reduction.space.mesh, 2e-6) * forms.elastic_stiffness(u, v, STEEL)
@@ -90,7 +90,7 @@ def test_viscous_damping_of_a_plate_counts_its_thickness(comm: MPI.Comm) -> None
 
 @pytest.mark.parametrize("kind", ["uniform", "graded"])
 def test_logarithmic_decrement_of_viscous_damping(comm: MPI.Comm, kind: str) -> None:
-    """Uniform: each mode decays as exp(−μt/2ρ); graded: as the pole of the damped body does.
+    """Uniform damping decays as exp(−μt/2ρ), graded damping as the pole of the damped body.
 
     The error of the trapezoidal rule is 2.5e-4 at 200 steps a period. With graded density, other
     modes take part; the simulated maxima of one coordinate have a ripple of the order of ζ.
@@ -119,7 +119,7 @@ def dense(A: object) -> np.ndarray:
 
 
 def test_response_is_that_of_the_full_order() -> None:
-    """All modes of a tiny mesh against a real 2×2 block solve with the assembled matrices.
+    """All modes of a tiny mesh agree with a real 2×2 block solution of the assembled matrices.
 
     The full-order damping is ∫ μ u̇·v of the motion less its rigid part.
     """
@@ -211,7 +211,7 @@ def test_tip_receptance_of_a_cantilever(comm: MPI.Comm) -> None:
 
 
 def test_rotating_cantilever(comm: MPI.Comm) -> None:
-    """V6 from the moments and the stiffening of a free body: flap and lag over the speed.
+    """V6: flap and lag over the speed, from moments and stiffening of a free body.
 
     Differences of ω², which remove the solid's shear; 0.5 %, as the case has it.
     """

@@ -221,7 +221,7 @@ def test_the_beam_has_converged() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("side", "error"), [(0.006, 1.5e-3), (0.005, 4e-3)])
 def test_the_rod_bends_like_the_exact_beam(side: float, error: float) -> None:
-    """Peak and history, at deflections of a percent, forces of 0.3 and 0.5 of Euler's load.
+    """Deflections are about 1 % of the length, forces 0.3 and 0.5 of Euler's load.
 
     The remaining error grows with the deflection and does not depend on mesh or time step.
     """

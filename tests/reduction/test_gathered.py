@@ -80,7 +80,7 @@ def most_sent(comm: MPI.Intracomm, solver: str, skin: bool) -> tuple[int, int]:
 
 
 def test_the_count_sees_a_gathered_vector(comm: MPI.Intracomm) -> None:
-    """Without this check, the other tests of this file could not fail."""
+    """Otherwise the other tests of this file could not fail."""
     with counted() as lengths:
         comm.gather((comm.rank, {"part": np.zeros((500, 2))}), root=0)
     assert comm.allreduce(max(lengths, default=0), MPI.MAX) == 500

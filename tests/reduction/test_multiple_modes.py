@@ -77,7 +77,7 @@ def test_up_to_a_double_frequency(comm: MPI.Intracomm) -> None:
 
 
 def test_effective_mass_takes_pairs(comm: MPI.Intracomm) -> None:
-    """Half of the mass in each direction: the first pair of bending modes, not one of it."""
+    """Half of the mass in each direction needs the first pair of bending modes, not one mode."""
     mesh = bar(comm)
     request: dict[str, Any] = {"interfaces": ["left"], "attached_to": "left", "skin": False}
     for share in (0.2, 0.5, 0.6):
@@ -90,7 +90,7 @@ def test_effective_mass_takes_pairs(comm: MPI.Intracomm) -> None:
 
 
 def test_free_modes(comm: MPI.Intracomm) -> None:
-    """A free bar, and the modes of `modal_analysis`."""
+    """The modes of a free bar and those of `modal_analysis` are complete pairs."""
     body = reduce(
         bar(comm), STEEL, interfaces=(), num_modes=1, options=ReductionOptions(skin=False)
     ).body

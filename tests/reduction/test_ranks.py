@@ -34,7 +34,7 @@ def _body(case: Any, comm: MPI.Intracomm) -> ReducedBody:
 
 @pytest.mark.parametrize("case", [_bar, _rod])
 def test_same_body_on_any_number_of_ranks(comm: MPI.Intracomm, case: Any) -> None:
-    """Eigenvalues 1e-9, interface dynamic stiffness 1e-8, subspace 1e-6, against one rank."""
+    """Eigenvalues (1e-9), dynamic stiffness (1e-8) and subspaces (1e-6) agree with one rank."""
     alone, shared = _body(case, MPI.COMM_SELF), _body(case, comm)
     assert np.diag(shared.stiffness) == pytest.approx(np.diag(alone.stiffness), rel=1e-9)
     assert shared.total_mass == pytest.approx(alone.total_mass, rel=1e-12)

@@ -108,7 +108,7 @@ def test_a_closed_reducer_raises_an_error(comm: MPI.Intracomm) -> None:
 
 
 def test_wrong_requests_leave_it_usable(comm: MPI.Intracomm) -> None:
-    """Too many modes, an unknown interface: an error, and the next request works."""
+    """After too many modes or an unknown interface, the next request works."""
     with mbd.reduction.Reducer(box(comm), mbd.STEEL, interfaces=ENDS) as bar:
         with pytest.raises(ValueError, match="num_modes"):
             bar.reduce(10**6)

@@ -47,7 +47,7 @@ def bar() -> Reduction:
 @pytest.mark.parametrize("cell", [CellType.tetrahedron, CellType.hexahedron])
 @pytest.mark.parametrize("degree", [1, 2, 3])
 def test_mass_properties_of_a_box(comm: MPI.Intracomm, cell: CellType, degree: int) -> None:
-    """Exact on any mesh of flat elements, in any degree."""
+    """They are exact on any mesh of flat elements and for any degree."""
     a, b, c = LENGTH, HEIGHT, WIDTH
     mesh = box(comm, cells=(3, 1, 1), cell=cell)
     body = reduce(ElasticModel(mesh, STEEL, degree=degree), interfaces=["left"], num_modes=1).body
@@ -165,7 +165,7 @@ def test_all_modes_kept_is_the_full_model(comm: MPI.Intracomm, ends: tuple[str, 
 
 
 def test_convergence_from_above(comm: MPI.Intracomm) -> None:
-    """V9: errors of Craig-Bampton on a free beam, n modes in each plane, always from above."""
+    """V9: frequencies of a free beam with n modes in each plane exceed the exact ones."""
     mesh = box(comm, (1.0, 0.02, 0.02), (32, 1, 1))
 
     def bending(num_modes: int) -> np.ndarray:
@@ -211,7 +211,7 @@ def test_user_defined_space_stiffness_and_density(comm: MPI.Intracomm, bar: Redu
 
 
 def test_plain_mesh_with_tags(comm: MPI.Intracomm, bar: Reduction) -> None:
-    """Interfaces by tag, with their own names."""
+    """Interfaces are selected by tag, and may have other names."""
     mesh = box(comm)
     tags = {name: mesh.groups[name][1] for name in ENDS}
     plain = reduce(
@@ -292,7 +292,7 @@ def test_write_refuses_a_history_of_another_body(tmp_path: Path, bar: Reduction)
 
 
 def test_rod_from_gmsh(comm: MPI.Intracomm) -> None:
-    """The connecting rod: curved, with bores; its table names every mode and its source."""
+    """The table of a curved connecting rod names every mode and its source."""
     mesh = build_mesh(ConnectingRod(size=0.012), comm)
     body = reduce(mesh, STEEL, interfaces=["big_end", "small_end"], num_modes=4, name="rod").body
     assert body.num_modes == 10

@@ -37,7 +37,7 @@ from tests.models.calls import flat
 def test_slender_bodies(
     comm: MPI.Intracomm, size: Any, cells: Any, cell: CellType, interfaces: list[str], kind: Any
 ) -> None:
-    """The first free mode of Euler and Bernoulli, of strips and rods 500 to 1000 times as long."""
+    """The first free mode of strips and rods, 500 to 1000 times as long as thick, is exact."""
     mesh = box(comm, size, cells, cell)
     body = reduce(
         mesh,
@@ -59,7 +59,7 @@ def test_inaccurate_solver(comm: MPI.Intracomm) -> None:
 
 
 def test_soft_interfaces_are_released() -> None:
-    """Two hinges 1 m apart on a bar that is 1e12 times softer in bending than in tension."""
+    """A bar between two hinges is 1e12 times softer in bending than in tension."""
     k = np.diag([1.0, 1e-12, 1e-12, 1e-3, 1e-12, 1e-12])
     points = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
 
@@ -131,7 +131,7 @@ def test_compliance_on_a_foundation() -> None:
 
 @pytest.mark.parametrize("square", [1e2, 1e8])
 def test_floating_body_on_a_foundation(comm: MPI.Intracomm, square: float) -> None:
-    """It would not act on the rigid motion: the error names the form, even of a soft support."""
+    """The error names the form of the support, which would not act on the rigid motion."""
     mesh, V, form = forms(comm, square)
     for interfaces in ([], ["left"]):
         with pytest.raises(InputError) as error:

@@ -34,7 +34,7 @@ SLENDER = (0.4, 0.01, 0.01)
 
 
 def test_stretch_of_a_spinning_rod(comm: MPI.Comm) -> None:
-    """The tension L²/4 − x² of a rod that spins about its centre.
+    """The tension of a rod that rotates about its centre is proportional to L²/4 − x².
 
     Two interfaces give a constant tension, which has 5/6 of the energy. The fixed-interface axial
     modes with the tension cos(2πkx/L), of which there are two below the 40th mode, add 15/(πk)⁴.

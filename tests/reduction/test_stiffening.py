@@ -49,7 +49,7 @@ def tagged(mesh: dmesh.Mesh, length: float) -> mbd.fem.TaggedMesh:
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
 def test_a_bar_buckles_at_eulers_load(comm: MPI.Comm, kind: str) -> None:
-    """V7: K − P K_F is singular at P = π²EI/L²; less shear, 1.2 P/(GA) of it."""
+    """V7: K − P K_F is singular at P = π²EI/L², reduced by shear (factor 1 − 1.2 P/(GA))."""
     length, side = 0.4, 0.01
     body = mbd.reduce(
         bar(comm, length, side, (16, 2, 2)),
@@ -168,7 +168,7 @@ def test_spin_up_of_a_cantilever() -> None:
 
 
 def test_attached_to_the_hub_the_cantilever_softens() -> None:
-    """V5: the linear model in the frame of the hub loses its stability during the spin-up."""
+    """V5: the linear model in the frame of the hub loses its stability in the spin-up."""
     try:
         _, tip = spin_up(attached=True)
     except StepError:

@@ -139,7 +139,7 @@ def test_damaged_rows(path: Path) -> None:
 
 
 def test_files_of_the_first_edition(path: Path) -> None:
-    """Without a checksum they are read with a warning; every entry of the header can be damaged."""
+    """Files without a checksum are read with a warning; damage to their header is detected."""
     load = solution(path)
     before = load()
     with np.load(path) as file:
@@ -180,7 +180,7 @@ def not_loaded(load: Load, path: Path) -> bool:
 
 
 def test_damaged_cases_of_a_study_are_done_again(tmp_path: Path) -> None:
-    """Whichever bit is flipped: a warning names the file, and the results are those from before."""
+    """A warning names the file with a flipped bit, and the case is computed again."""
     folder = tmp_path / f"study{MPI.COMM_WORLD.rank}"
     values = {"x": [1.0, 2.0], "y": [2.0, 0.0]}
     with pytest.warns(MbdWarning):

@@ -220,7 +220,7 @@ def test_joints_of_a_slider_crank_move_as_the_closed_form_says() -> None:
 
 
 def test_a_spherical_joint_whose_rotation_is_undefined() -> None:
-    """Its x axis along z of the first frame: other joints and their springs are not affected."""
+    """Its x axis is along z of the first frame; other joints are not affected."""
     ground = Ground({"o": Frame(), "p": Frame((1.0, 0, 0))})
     turned = Frame(axes=np.array([[0, 0, -1.0], [0, 1, 0], [1, 0, 0]]))
     one = RigidBody("one", 1.0, [1.0] * 3, frames={"o": Frame()})
@@ -240,7 +240,7 @@ def test_a_spherical_joint_whose_rotation_is_undefined() -> None:
 
 @pytest.mark.parametrize("redundant", ["keep", "drop"])
 def test_redundant_hinges_share_or_drop_their_load(redundant: Any) -> None:
-    """With minimum norm both hinges carry half of the weight; dropped constraints carry nothing."""
+    """Two hinges share the weight with minimum norm; a dropped one carries nothing."""
     frames = {"low": Frame((0, 0, -0.5)), "high": Frame((0, 0, 0.5))}
     ground = Ground(frames)
     door = RigidBody.box("door", (0.8, 0.05, 1.2), mass=20.0, centre=(0, 0, 0), frames=frames)

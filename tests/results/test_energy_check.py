@@ -98,7 +98,7 @@ def gain(system: System, dt: float, steps: int) -> tuple[float, float]:
 @pytest.mark.parametrize("build", ELEMENTS)
 @pytest.mark.parametrize("phase", [0.1, 1.0, 3.0, 10.0, 100.0])
 def test_a_warning_if_and_only_if_the_energy_grows(build: Any, phase: float) -> None:
-    """`phase` is ω dt; nothing supplies energy."""
+    """The step dt is `phase`/ω; no load supplies energy."""
     try:
         growth, value = gain(build(), phase / OMEGA, 300)
     except StepError:
@@ -153,7 +153,7 @@ def elements() -> System:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_elastic_power_is_minus_the_rate_of_the_stored_energy(seed: int) -> None:
-    """Damping and friction, which act in this motion too, are not part of it."""
+    """Damping and friction act in this motion, but have no share in the elastic power."""
     rng, system = np.random.default_rng(seed), elements()
     eqs, step = Assembler(system), 1e-6
     q = np.concatenate([body.initial_coordinates() for body in system.bodies])

@@ -117,7 +117,7 @@ def test_what_cannot_be_written(run: Solution, path: Path) -> None:
 
 
 def test_files_of_earlier_versions(run: Solution, path: Path) -> None:
-    """Only names and sizes of the system are compared: format 1 computed other digests."""
+    """Only names and sizes of the system are compared, because format 1 has other digests."""
     run.save(path)
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files}
@@ -156,7 +156,7 @@ def test_a_system_built_anew_is_the_same() -> None:
 
 
 def test_functions_count_by_their_names_and_data() -> None:
-    """By what they close over, their defaults and bound arguments, and not by their code."""
+    """Their data are closures, defaults and bound arguments; their code does not count."""
     base = mechanism()
 
     def with_motion(motion) -> dict[str, str]:

@@ -41,7 +41,7 @@ def test_newton_and_euler(run: Solution) -> None:
 
 
 def test_the_piston_pin_is_a_joint_force(run: Solution) -> None:
-    """At the small end acts what the joint's history says, turned into the body."""
+    """The force at the small end is that of the joint, in the axes of the body."""
     force = np.linalg.norm(run.joint("piston pin").force, axis=1)
     magnitude = np.linalg.norm(run.body("rod").wrenches["small_end"][:, :3], axis=1)
     assert magnitude == pytest.approx(force, rel=1e-9)

@@ -160,7 +160,7 @@ def test_one_vocabulary_for_runs_simulators_and_studies(whole: Solution) -> None
 
 
 def test_outputs_that_are_entries_of_the_state(whole: Solution) -> None:
-    """They need no evaluation of the mechanism, and their values are those of the histories."""
+    """Without an evaluation of the mechanism, their values equal those of the histories."""
     series = [part for item in whole._series() for part in item.components()]
     names = [s.name for s in series if s.name.rpartition(".")[2] not in ("work", "dissipated")]
     names = [name for name in names if name.split(".")[-1] not in "wxyz" or "rotation" not in name]

@@ -99,7 +99,7 @@ simulate(mechanism(), path={path!r}, **LONG)
 
 
 def test_a_killed_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
-    """kill -9 in the middle of 3,000 steps, with a checkpoint every 50."""
+    """`kill -9` ends a run of 3,000 steps with a checkpoint every 50 steps."""
     if MPI.COMM_WORLD.rank:
         return
     path, root = tmp_path / "run", str(Path(__file__).parents[2])
@@ -312,7 +312,7 @@ print(int(status.split("VmHWM:")[1].split()[0]) / 1024)
 @pytest.mark.slow
 @pytest.mark.parametrize("outputs", [None, ["rod.position"]], ids=["states", "outputs"])
 def test_the_memory_of_a_long_run_does_not_grow(tmp_path: Path, outputs: Any) -> None:
-    """Peak memory of child processes for N and 2N steps; in memory N states have 36 MB.
+    """Peak memory is equal for N and 2N steps, although N states have 36 MB.
 
     Both runs contain the warnings about large deformations at 0.27 s, which need some memory.
     """

@@ -114,7 +114,7 @@ def test_bad_sensors(run: Solution) -> None:
 
 
 def test_joint_forces_obey_newton(run: Solution) -> None:
-    """Forces on the piston and on the crank are mass times acceleration, torque is its moment."""
+    """Forces on piston and crank are mass times acceleration, and the torque is their moment."""
     pin = np.einsum("tij,tj->ti", _rod_axes(run), run.joint("piston pin").force)
     guide = run.joint("guide").force @ np.array([[0, 1.0, 0], [0, 0, 1], [1, 0, 0]])
     a = run.sensor("piston", (0, 0, 0), "acceleration")
@@ -169,7 +169,7 @@ def test_forces_and_torques_accelerate_a_free_body() -> None:
 
 @pytest.mark.parametrize("start", [0.0, -0.15])
 def test_a_free_body_falls(start: float) -> None:
-    """From rest, with the frame off the centre of mass and in it: weight and inertia cancel."""
+    """The frame is at the centre of mass or beside it; weight and inertia cancel."""
     body = FlexibleBody("rod", slender_rod(start=start))
     system = System([body], gravity=(0, 0, -STANDARD_GRAVITY))
     run = simulate(system, t_end=0.1, dt=1e-3, tolerance=1e-12)

@@ -42,7 +42,7 @@ def test_rows_are_the_states(capacity: int | None, count: int) -> None:
 
 
 def test_a_later_state_is_the_last_row() -> None:
-    """It is not stored again, and rows that follow replace it."""
+    """The last state is not stored twice, and rows that follow replace it."""
     system = stone()
     rows, every = StateRows(system, Distribution(system), 2, local=True, oil={}), states(system, 5)
     for state in every[:3]:

@@ -93,7 +93,7 @@ def test_the_start_is_that_of_the_ideal_mechanism() -> None:
 
 
 def test_a_pin_may_start_anywhere_in_its_bore() -> None:
-    """Velocities that contradict the ideal joint are used as they are."""
+    """Initial velocities that contradict the ideal joint are kept."""
     ground = mbd.Ground({"bore": mbd.Frame()})
     motion = {"position": (2e-4, 0, 0), "velocity": (1.0, 0, 0)}
     pin = mbd.RigidBody("pin", 1.0, [1e-3] * 3, frames={"pin": mbd.Frame()}, **motion)
@@ -236,7 +236,7 @@ def test_first_impact_of_the_slider_crank_of_flores() -> None:
 
 
 def test_gaps_of_the_slider_crank_stay_bounded() -> None:
-    """Later impacts are chaotic: the slider stays between the walls, and each impact loses."""
+    """Impacts are chaotic, but the slider stays between the walls and each impact loses energy."""
     run = mbd.simulate(flores_mechanism(), t_end=0.02, dt=1e-5)
     history = run.element("guide contact")
     assert len(history.impacts) >= 2

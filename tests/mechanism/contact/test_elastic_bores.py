@@ -81,7 +81,7 @@ def test_energy_gap_rates_and_balance() -> None:
 
 
 def test_forces_on_the_surface_are_those_of_a_cosine_pressure() -> None:
-    """∫ p φ dA of a pressure cos(3δ/2) over 120° whose resultant is the normal force."""
+    """The forces are ∫ p φ dA with p ∝ cos(3δ/2) over 120°."""
     element, phi = contact(slices=1), 0.7
     e = np.array([np.cos(phi), np.sin(phi), 0.0]) * CLEARANCE
     still = np.zeros(3), np.eye(3), np.zeros(6)
@@ -100,7 +100,7 @@ def test_forces_on_the_surface_are_those_of_a_cosine_pressure() -> None:
 
 
 def test_a_loaded_pin_opens_its_bore() -> None:
-    """At rest, η is the static deformation, and the pin moves by clearance, depth and bore."""
+    """At rest, the pin moves by clearance, penetration and deformation of the bore."""
     body, load, c = elastic_body(), 3000.0, 5e-6
     law = mbd.ContactLaw(1e9, 1.0, damping=50.0)
     ring = mbd.FlexibleBody("ring", body, damping_ratio=0.3)

@@ -34,7 +34,10 @@ def balance(**arguments: Any) -> Any:
 
 
 def test_one_cylinder() -> None:
-    """m r (1 + ...) cos φ and m r λ' cos 2φ along the cylinder, and the rotating mass."""
+    """Along the cylinder, the force is m r ω² of order 1 and m r λ' ω² of order 2.
+
+    m is the oscillating mass; a rotating mass adds a constant rotating force.
+    """
     report = balance(cylinders=1, bank_angles=[0.4], firing_angles=[0.0], spacing=0.0)
     axis = np.array([np.cos(0.4), np.sin(0.4)])
     np.testing.assert_allclose(report.static, ROTATING * RADIUS * axis, rtol=1e-12)
@@ -56,7 +59,7 @@ def test_forces_of_inline_engines_that_cancel(cylinders: int) -> None:
 
 
 def test_inline_four() -> None:
-    """Only the second order remains: 4 m r λ' ω² along the cylinders."""
+    """Only order 2 remains: 4 m r λ' ω² along the cylinders."""
     report = balance(cylinders=4, spacing=0.09)
     expected = np.array([[0, 0], [4 * OSCILLATING * RADIUS * SECOND, 0]])
     np.testing.assert_allclose(report.force, expected, rtol=1e-5, atol=1e-14)
@@ -64,7 +67,7 @@ def test_inline_four() -> None:
 
 
 def test_inline_three() -> None:
-    """The couples are √3 a m r of the first and √3 a m r λ' of the second order."""
+    """The couples are √3 a m r ω² of order 1 and √3 a m r λ' ω² of order 2."""
     report = balance(cylinders=3, spacing=SPACING)
     arm = np.sqrt(3) * SPACING * RADIUS
     first, second = report.moment
@@ -77,7 +80,7 @@ def test_inline_three() -> None:
 
 @pytest.mark.parametrize("bank", [60.0, 72.0, 90.0])
 def test_v_twin_on_one_pin(bank: float) -> None:
-    """Half-axes m r (1 ± cos V) of the first order; at 90° it rotates with the crank.
+    """The half-axes of order 1 are m r ω² (1 ± cos V); at V = 90° the force rotates with the crank.
 
     V is the angle between the banks.
     """
@@ -175,7 +178,7 @@ def test_boxer() -> None:
 
 
 def test_unbalanced_crank() -> None:
-    """A reduced crank with masses at its pins is that of `pin_mass`; counterweights are added."""
+    """A reduced crank with masses at its pins equals the option `pin_mass`."""
     design, masses = EngineDesign(cylinders=3), np.array([0.4, 0.4, 0.4, 0.7])
     throws = np.asarray(design.throw_angles)
     pins = [np.cos(throws) * RADIUS, np.sin(throws) * RADIUS, design.positions]

@@ -55,7 +55,7 @@ def test_bearing_and_journal(bearing: Any, message: str) -> None:
 
 
 def test_bearing_and_bore() -> None:
-    """Bores of rods and of the block, with and without a film; a bearing shell takes some space."""
+    """Bores of rods and of the block must fit their films; a bearing shell takes some space."""
     rod = with_sizes(ROD, big_end=(0.024, 0.019), small_end=(0.011, 0.02))
     design = EngineDesign(cylinders=1)
     with pytest.raises(InputError, match=r"length of 0\.02 m does not fit into the bore of 0\.019"):

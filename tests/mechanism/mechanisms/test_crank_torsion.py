@@ -103,7 +103,7 @@ def meshed_frequencies(crank: Crankshaft, body: ReducedBody, slopes: bool) -> An
     ("throws", "size", "lower"), [([25.0], 0.02, 0.06), ([0.0, 240.0, 120.0], 0.02, 0.04)]
 )
 def test_first_torsional_frequency(throws: list[float], size: float, lower: float) -> None:
-    """With journals that keep their slopes, the chain is the crank; bending lowers the frequency.
+    """The chain equals the crank if its journals keep their slopes; bending lowers the frequency.
 
     The stiffnesses of the chain contain the static bending of the shaft, but its discs have no
     inertia in bending, and a throw does not twist the shaft by the bending of its neighbours.

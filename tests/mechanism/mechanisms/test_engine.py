@@ -108,7 +108,7 @@ RADIUS, LENGTH = 0.040, 0.137
 
 @pytest.mark.parametrize("offset", [0.0, 0.012, -0.03])
 def test_the_kinematics_with_an_offset(offset: float) -> None:
-    """Lengths of crank and rod, derivatives, dead centres."""
+    """Lengths of crank and rod, derivatives and dead centres obey the geometry."""
     crank, angle = SliderCrank(RADIUS, LENGTH, offset), np.linspace(0.0, 2 * np.pi, 400)
     motion = crank.motion(angle, 70.0, 900.0)
     pin = RADIUS * np.column_stack([np.cos(angle), np.sin(angle)])
@@ -204,7 +204,7 @@ def test_uneven_firing() -> None:
 
 
 def test_a_measured_pressure_and_two_different_rods(tmp_path: Path) -> None:
-    """A V-twin with offset pistons, a rigid and a flexible rod, and a table of pressures.
+    """A V-twin has offset pistons, a rigid and a flexible rod, and a table of pressures.
 
     The work of the gas equals the work that the drive takes up over a cycle.
     """

@@ -91,7 +91,7 @@ def elastic_rod(softness: float) -> mbd.ReducedBody:
 
 
 def test_stiff_elastic_bores_are_rigid_bores() -> None:
-    """With films in main bearings and big ends; a soft bore differs.
+    """The films are in main bearings and big ends; the result with a soft bore differs.
 
     Longer steps differ more: the stiff modes change the first step after the sudden load.
     """
@@ -124,7 +124,7 @@ def test_stiff_elastic_bores_are_rigid_bores() -> None:
 
 
 def test_errors() -> None:
-    """Unknown places, wrong values, wrong arguments and wrong kinds of joints."""
+    """Unknown places, wrong values and arguments, and wrong kinds of joints are errors."""
     with pytest.raises(InputError, match="big_end"):
         run_of(crank=FILM)
     with pytest.raises(InputError, match=r"bearings\[.big_end.\].*OilFilm"):

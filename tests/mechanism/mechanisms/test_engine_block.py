@@ -77,7 +77,7 @@ def on_ground(system: mbd.System, run: Any) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("name", DESIGNS)
 @pytest.mark.parametrize("heads", [False, True])
 def test_shaking_forces_are_those_of_the_balance(name: str, heads: bool) -> None:
-    """On stiff mounts, with the gas pressure acting inside the engine."""
+    """The mounts are stiff, and the gas pressure acts only inside the engine."""
     design, speed, count = DESIGNS[name], 150.0, 400
     listed = [f"head_{k + 1}" for k in range(design.cylinders)] if heads else ()
     block = EngineBlock(rigid_block(design), heads=listed)
@@ -94,7 +94,7 @@ def test_shaking_forces_are_those_of_the_balance(name: str, heads: bool) -> None
 
 
 def test_mounts_carry_mass_times_acceleration_of_the_whole_engine() -> None:
-    """On soft mounts, with gas on the heads, gravity and a torque that brakes the crank."""
+    """The mounts are soft; gas, gravity and a torque on the crank act."""
     design = DESIGNS["vee"]
     block = EngineBlock(rigid_block(design, 12.0), heads=["head_1", "head_2"])
     arguments: dict[str, Any] = {"block": block, "mounts": mounts(2e5, 300.0), "angle": 0.4}

@@ -35,7 +35,7 @@ def a_map(interpolation: Any = "cubic") -> PressureMap:
 
 @pytest.mark.parametrize("interpolation", ["cubic", "linear"])
 def test_values(interpolation: Any) -> None:
-    """Linear in the speed, constant outside the table, periodic in the angle."""
+    """Values are linear in the speed, constant outside of the table and periodic in the angle."""
     table, angle = a_map(interpolation), np.linspace(-1500.0, 1500.0, 301)
     for speed, factor in [(100, 1), (125, 1.5), (150, 2), (200, 11 / 6), (0, 1), (900, 1.5)]:
         expected = factor * curve(angle)

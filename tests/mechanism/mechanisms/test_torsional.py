@@ -54,7 +54,7 @@ def test_speed_of_the_largest_order() -> None:
 
 
 def test_torques_with_exact_kinematics() -> None:
-    """The series of the reference omits terms λ³/4 of order 2; all others agree."""
+    """Only order 2 differs, where the series of the reference omits terms of size λ³/4."""
     expected, _ = mwm.reference(2165.8)
     response = mwm.chain().response(2165.8 * mwm.RPM, mwm.torques())
     assert abs(response.torque[11, 7]) == pytest.approx(abs(expected[11, 7]), rel=1e-3)
@@ -134,7 +134,7 @@ def viscous_peak(rpm: float) -> float:
 
 
 def test_viscous_damping_instead_of_the_loss_factor() -> None:
-    """It changes the peaks by less than 1 %, and by 1.4 % at 1000 rpm, where no order dominates."""
+    """Peaks change by less than 1 %, and by 1.4 % at 1000 rpm, where no order dominates."""
     errors = {rpm: viscous_peak(rpm) / peak - 1 for rpm, (peak, _) in mwm.PEAKS.items()}
     assert errors.pop(1000.0) == pytest.approx(0.014, abs=1e-3)
     assert max(np.abs(list(errors.values()))) < 1e-2
@@ -150,7 +150,7 @@ def test_time_domain(rpm: float) -> None:
 
 
 def test_drive_keeps_the_speed() -> None:
-    """Gas acts; the mean speed returns to the nominal speed within 0.2 s / e."""
+    """Under the gas torque, the mean speed returns with a time constant of 0.2 s."""
     speed, torques = 1700 * mwm.RPM, mwm.torques()
     cycle = 4 * np.pi / speed
     run = mbd.simulate(mwm.chain().system(speed, torques), t_end=10 * cycle, dt=cycle / 160)

@@ -91,7 +91,7 @@ def craig_bampton(elements: int, num_modes: int) -> Array:
 @pytest.mark.parametrize("num_modes", TABLE)
 @pytest.mark.parametrize("solver", ELEMENTS)
 def test_errors_agree_with_the_table(solver: str, num_modes: int) -> None:
-    """To the table's two digits, and always from above."""
+    """Errors agree with both digits of the table, and are positive."""
     table = np.array(TABLE[num_modes])
     error = craig_bampton(ELEMENTS[solver], num_modes)[: len(table)] / EXACT[: len(table)] - 1
     assert (error > 0).all()

@@ -68,7 +68,7 @@ def at_end(model: BeamModel, q: fem.Function) -> Array:
 
 
 def test_loads_at_the_end() -> None:
-    """Each component of a wrench at the end of a cantilever, exact at the nodes."""
+    """The nodes are exact for each component of a wrench at the end of a cantilever."""
     model, L = BeamModel(line(5, 1.3), FLAT, STEEL), 1.3
     E, G, s = STEEL.young, STEEL.shear, FLAT
     P = np.array([3.0, 1.0, 2.0, 0.4, 0.5, 0.6])
@@ -88,7 +88,7 @@ def test_loads_at_the_end() -> None:
 
 
 def test_section_forces() -> None:
-    """Cantilever with a force, a moment and a torque at its end, on cells of any direction."""
+    """A force, a moment and a torque act at the end of a cantilever of cells in any direction."""
     model = BeamModel(chain(UNEVEN, WORLD), FLAT, STEEL)
     end = UNEVEN[-1]
     q = beam_statics(model, held=[UNEVEN[0]], wrenches={end: [7.0, 2.0, 3.0, 0.5, 0.3, 0.2]})
@@ -169,7 +169,7 @@ def test_a_flat_beam_buckles_sideways(wrench: tuple, held: str, exact: float) ->
 
 
 def test_a_shaft_buckles_under_torque() -> None:
-    """Greenhill: both ends clamped, 8.9868 EI/L."""
+    """The critical torque of a shaft with clamped ends is 8.9868 EI/L (Greenhill)."""
     shaft = Section.circle(0.01)
     model = BeamModel(line(16, comm=SELF), shaft, STEEL)
     q = beam_statics(model, held=[0.0], wrenches={1.0: (0, 0, 0, 1, 0, 0)})
@@ -281,7 +281,7 @@ def test_a_stubby_solid_has_the_rotary_inertia_and_shears() -> None:
 
 
 def test_axial_and_torsional_modes() -> None:
-    """Free bar: n/2L √(E/ρ) and n/2L √(G/ρ) of a round one, with the error (nπh)²/24 of P1."""
+    """Free bar: n/2L √(E/ρ) and n/2L √(G/ρ), with the error (nπh)²/24 of linear elements."""
     round_ = Section.circle(0.05)
     model = BeamModel(line(32), round_, STEEL)
     frequencies = beam_modes(model, 14).frequencies
@@ -440,7 +440,7 @@ def test_attached_and_raw() -> None:
 
 
 def test_geometric_stiffness_is_that_of_a_solid() -> None:
-    """Unit spins, a force and a torque at the end of a reduced bar, on its first four modes.
+    """Unit spins, a force and a torque are compared on the first four modes of a bar.
 
     Shear and the rigid end faces of the solid cause a difference of at most 0.6 %.
     """
@@ -472,7 +472,7 @@ def test_geometric_stiffness_is_that_of_a_solid() -> None:
 
 
 def test_skin() -> None:
-    """The surface is closed, its volume that of the beam, and it moves with the sections."""
+    """The surface is closed, has the volume of the beam, and moves with the sections."""
     body = reduce_beam(
         BeamModel(line(8), FLAT, STEEL), interfaces={"a": 0.0, "b": 1.0}, num_modes=4
     ).body

@@ -49,7 +49,7 @@ def test_rotating_cantilever(skew: bool) -> None:
 
 @pytest.mark.parametrize("spin", [0.0, 2.0, 7.0])
 def test_whirling_shaft(spin: float) -> None:
-    """Rayleigh's shaft on two bearings: (1 + r²k²) ω² − 2 r²k²Ω ω = EIk⁴/ρA, seen from the shaft.
+    """Rayleigh's shaft in rotating axes: (1 + r²k²) ω² − 2 r²k²Ω ω = EIk⁴/ρA.
 
     Stubby, so that the gyroscopic moments of the sections split the whirls by a tenth.
     """
@@ -73,7 +73,7 @@ def test_whirling_shaft(spin: float) -> None:
 
 
 def test_twisting_blade() -> None:
-    """A flat blade rotates about z: N Ip/A φ′² and Ω²ρ(Izz − Iyy) φ², by Ritz."""
+    """Ritz's method with N Ip/A φ′² and Ω²ρ(Izz − Iyy) φ² for a flat blade that rotates about z."""
     blade, spin = Section(0.1, 1e-5, 4e-4, 4e-5), 30.0
     material = mbd.Material(2.6e5, 0.3, 1.0)
     model = BeamModel(dmesh.create_interval(WORLD, 40, [0.0, 1.0]), blade, material)

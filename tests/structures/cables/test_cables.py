@@ -232,7 +232,7 @@ def test_damping_only_takes_energy() -> None:
 
 
 def test_a_clamp_carries_the_weight() -> None:
-    """A revolute joint about the tangent: force mg, moment mgL/2, deflection ρAgL⁴/8EI."""
+    """The force is mg, the moment mgL/2 and the deflection ρAgL⁴/8EI."""
     rod = CableBody(
         "rod",
         Cable(axial_stiffness=1e6, bending_stiffness=50.0, linear_density=0.5),
@@ -270,7 +270,7 @@ def cantilever(damping: float = 0.0, tip: float = 0.0) -> System:
 
 
 def test_it_falls_into_the_elastica() -> None:
-    """Equilibrium under PL²/EI = 10 across the end: 0.4450 and 0.8106 of the length."""
+    """At PL²/EI = 10, the tip is at 0.4450 and 0.8106 of the length."""
     system = cantilever(tip=10 * 50.0 / 4)
     rod = system.body("rod")
     assert isinstance(rod, CableBody)
@@ -304,7 +304,7 @@ def test_a_slack_cable_hangs_as_a_catenary() -> None:
 
 
 def test_its_modes_and_their_damping() -> None:
-    """A cantilever's frequencies by the linearized mechanism; Kelvin and Voigt give ζ = τω/2."""
+    """The linearized cantilever has its frequencies and, by Kelvin and Voigt, ζ = τω/2."""
     tau = 1e-4
     system = cantilever(damping=tau)
     modes = linearize(system, consistent_state(system))
@@ -450,7 +450,7 @@ def test_the_rod_bends_like_the_exact_beam() -> None:
 
 
 def test_it_agrees_with_a_floating_frame() -> None:
-    """With deflections of 1e-4 of the length, the reduced beam gives the same result."""
+    """At deflections of 1e-4 of the length, the reduced beam gives the same result."""
     speed = 40.0
     turn = 2 * np.pi / speed
     model = BeamModel(

@@ -167,7 +167,7 @@ def test_accelerations_settle_without_residual(kinds: Any) -> None:
 
 @pytest.mark.parametrize("kinds", KINDS)
 def test_statics_equal_the_reduced_body(kinds: Any) -> None:
-    """Small static loads, with every end held once: the static modes of `reduce` are exact."""
+    """The static modes of `reduce` are exact for small static loads."""
     body = bar(kinds, shift=0.02)
     model = body.model
     reduced = mbd.reduce(model, interfaces=specs(0.0, 0.5, kinds, 0.02)).body

@@ -72,7 +72,7 @@ def bent() -> tuple[MeshBody, mbd.System, mbd.State]:
 
 
 def test_static_response_is_the_difference_of_equilibria() -> None:
-    """Of a frame, of points of the mesh and of reactions, about a bent state."""
+    """Outputs about a bent state are a frame, points of the mesh and reactions."""
     body, system, state = bent()
     points = [(0.2, 0.01, 0.02), (0.37, -0.01, 0.0)]
 

@@ -64,7 +64,7 @@ def outputs_of(body: MeshBody) -> dict[str, Any]:
 
 
 def test_static_response_is_the_difference_of_equilibria() -> None:
-    """Of loads with different units, whose responses differ by orders of magnitude."""
+    """The loads have different units, and responses of different magnitude."""
     body, system, state = bent()
     outputs = outputs_of(body)
     result = mbd.linearize(system, state, inputs=NAMES, outputs=outputs, num_modes=6)
@@ -82,7 +82,7 @@ def test_static_response_is_the_difference_of_equilibria() -> None:
 
 
 def test_traction_on_an_interface_is_a_force_at_its_frame() -> None:
-    """At all frequencies, with damping; its resultant acts at the centre of the interface."""
+    """They are equal at all frequencies, because the resultant acts at the centre."""
     model = bar(LENGTH, (3, 1, 2), SOFT)
     right = mbd.fem.pick(model.mesh, plane=((LENGTH, 0, 0), (1, 0, 0)))
     one = fem.Constant(model.mesh, 1.0)

@@ -39,7 +39,7 @@ def reduced(model: ElasticModel, num_modes: int, specs: Any) -> mbd.FlexibleBody
 
 
 def test_free_body_equals_modal_analysis() -> None:
-    """Six rigid motions, then the frequencies of the modal analysis of the same model."""
+    """There are six rigid motions, then the frequencies of the modal analysis of the model."""
     model, _ = bar()
     system = mbd.System([MeshBody("rod", model, rotation=(0.6, 0, 0, 0.8), position=(1, 2, 3))])
     modes = vibration_modes(system, mbd.dynamics.consistent_state(system), 10)
@@ -160,7 +160,7 @@ def test_damper_at_an_interface(rate: float) -> None:
 
 
 def test_deformed_equilibrium_vibrates_as_in_a_run() -> None:
-    """A soft cantilever that hangs far down under its weight swings with its first frequency."""
+    """A soft cantilever hangs under its weight and swings with its first frequency."""
     mesh, tags = box((0, -0.01, -0.02), (0.8, 0.01, 0.02), (8, 1, 1))
     body = MeshBody("bar", ElasticModel(mesh, RUBBER, facet_tags=tags), ends(0.0, 0.8))
     ground = mbd.Ground({"origin": mbd.Frame()})

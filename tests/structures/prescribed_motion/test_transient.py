@@ -169,7 +169,7 @@ def test_all_modes_are_the_full_model(comm: MPI.Intracomm, name: str) -> None:
 
 
 def test_reproduces_a_body_in_a_mechanism(comm: MPI.Intracomm) -> None:
-    """A bar as slider-crank rod, 12 modes, under its own motion and joint forces: within 1 %."""
+    """A rod under its motion and joint forces in a slider-crank agrees within 1 %."""
     mesh = box(comm, cells=(6, 1, 1))
     points = {"inside": (0.3 * LENGTH, HEIGHT / 2, WIDTH / 2)}
     shared: dict[str, Any] = {"interfaces": ENDS, "points": points}
@@ -277,7 +277,7 @@ def test_clamped_bar_under_angular_acceleration(comm: MPI.Intracomm) -> None:
 
 
 def test_spin_up() -> None:
-    """V5 as a 2D strip of equal EA, EI and ρA at full order: every value within 1 %.
+    """V5: a strip with EA, EI and ρA of the beam agrees within 1 % at full order.
 
     Without geometric stiffening the deflection of the same strip is unbounded at 10 s.
     """
@@ -363,7 +363,9 @@ def test_second_order_in_time(method: Any) -> None:
 
 
 def test_energy_is_kept() -> None:
-    """Constant spin, trapezoidal rule: ½vᵀMv + ½uᵀ(K + K_σ + K_ω)u - fᵀu, for G does no work.
+    """½vᵀMv + ½uᵀ(K + K_σ + K_ω)u − fᵀu is constant, because G does no work.
+
+    The angular velocity is constant, and the method is the trapezoidal rule.
 
     The bar starts far from its equilibrium, so that the Coriolis force is large.
     """
@@ -402,7 +404,7 @@ def test_energy_is_kept() -> None:
 
 
 def test_ranks_agree(comm: MPI.Intracomm) -> None:
-    """On one rank and on all: points, interfaces, and the norm of a field."""
+    """Points, interfaces and the norm of a field on one rank and on all ranks agree."""
     results = []
     for ranks in (MPI.COMM_SELF, comm):
         run = transient(

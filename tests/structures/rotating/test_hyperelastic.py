@@ -73,7 +73,7 @@ def test_tangents_at_rest_are_hookes_stiffness(
 
 @pytest.mark.parametrize("energy", [forms.saint_venant_kirchhoff, forms.neo_hookean])
 def test_energies_are_invariant_under_rotation(comm: MPI.Comm, energy: Energy) -> None:
-    """W(QF) = W(F); Hooke's is not."""
+    """W(QF) = W(F) for all energies except Hooke's."""
     mesh = dmesh.create_unit_square(comm, 1, 1)
     V = fem.functionspace(mesh, ("Lagrange", 1, (2,)))
     F = np.array([[1.2, 0.1], [-0.3, 0.9]])
@@ -89,7 +89,7 @@ def test_energies_are_invariant_under_rotation(comm: MPI.Comm, energy: Energy) -
 
 
 def test_load_follows_the_deformed_position(comm: MPI.Comm) -> None:
-    """A linear bar: EA u'' + ρAΩ²(x+u) = 0, u(L) = tan(kL)/k - L with k² = ρΩ²/E; no Poisson.
+    """A bar with ν = 0: EA u'' + ρAΩ²(x+u) = 0, u(L) = tan(kL)/k − L, k² = ρΩ²/E.
 
     With the load at the reference position u(L) would be ρΩ²L³/3E, 13 % less.
     """

@@ -137,7 +137,7 @@ def assert_like_v6(kind: str, frequencies: dict[int, np.ndarray]) -> None:
 
 
 def test_cantilever_of_the_literature_in_the_plane(comm: MPI.Comm) -> None:
-    """V6, lag of a slender strip. Coriolis forces, neglected by V6, reduce ω by 0.3 % at γ = 5."""
+    """V6: lag of a slender strip without Coriolis forces, which reduce ω by 0.3 % at γ = 5."""
     length, height = 1.0, 0.02
     s = rotating_structure(
         mbd.ElasticModel(
@@ -162,7 +162,7 @@ def test_cantilever_of_the_literature_in_the_plane(comm: MPI.Comm) -> None:
 
 
 def test_cantilever_of_the_literature_in_space(comm: MPI.Comm) -> None:
-    """V6, flap along the axis and lag across it, of a bar twice as wide as high.
+    """V6: flap along the axis and lag across it, of a bar twice as wide as high.
 
     The clamp prevents contraction of the sections near it, so that the mesh is finer there. With
     equal elements, which are longer than this zone, lag is 1.2 % off.
@@ -234,7 +234,7 @@ def test_without_stiffening_the_strip_is_falsely_unstable(comm: MPI.Comm) -> Non
 
 @pytest.mark.parametrize("n", [2, 8])
 def test_point_oscillator(comm: MPI.Comm, n: int) -> None:
-    """V6: 10 Hz, isotropic, at 4 Hz: 6 Hz forward and 14 Hz backward, exactly.
+    """V6: springs of 10 Hz that rotate at 4 Hz have 6 Hz forward and 14 Hz backward, exactly.
 
     With n = 2 LAPACK solves it, with n = 8 SLEPc.
     """
@@ -386,7 +386,7 @@ def test_modes_are_followed_through_a_crossing(comm: MPI.Comm) -> None:
 
 
 def test_a_mode_is_followed_through_zero() -> None:
-    """Above the speed of zero frequency, a forward whirl appears as its conjugate, backward.
+    """Beyond the speed of zero frequency, a forward whirl appears as a backward one.
 
     Another motion with almost the same frequency is not mistaken for it.
     """
@@ -419,7 +419,7 @@ def test_projection_converges(comm: MPI.Comm) -> None:
 
 
 def test_any_number_of_ranks(comm: MPI.Comm) -> None:
-    """The same frequencies as on one rank, with damping and Coriolis, stable and unstable."""
+    """Frequencies agree with one rank, with damping and Coriolis, stable and unstable."""
     eigenvalues = []
     for c in (comm, MPI.COMM_SELF):
         mesh = bar(c, (0.3, 0.05, 0.02), (6, 1, 1))
