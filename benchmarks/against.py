@@ -73,6 +73,7 @@ journal = {"journal": mbd.Frame()}
 shaft = mbd.RigidBody("shaft", 2.0, [1e-3, 1e-3, 2e-3], frames=journal, omega=(0, 0, 300))
 ends = ground.frame("bore"), shaft.frame("journal")
 oil = bearings.Oil(0.02)
+# radius, length and clearance in m, viscosity in Pa s
 film = bearings.FiniteBearing("film", *ends, 0.02, 0.02, 4e-5, oil, shape=(48, 8))
 planar = mbd.planar("plane", *ends)
 system = mbd.System([ground, shaft], [planar], loads=[film], gravity=(0, -9.81, 0))

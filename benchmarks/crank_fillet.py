@@ -34,6 +34,7 @@ def stress_of(shaft: mbd.geometry.Crankshaft) -> tuple[int, float]:
     options = {"num_modes": 0, "stiffening": False}
     reduction = mbd.reduce(mesh, mbd.STEEL, interfaces=interfaces, **options)
     body, stress = reduction.body, mbd.durability.skin_stress(reduction, peaks=False)
+    # work of the forces along x on the elastic coordinates
     load = sum(FORCE * factor * body.interface(name).motion[0] for name, factor in factors.items())
     near = np.linalg.norm(stress.points - PLACE, axis=1) < NEAR
     values = stress.values("von Mises", np.linalg.solve(body.stiffness, load))[0]

@@ -134,6 +134,7 @@ def exudyn(directory: Path, steps: int, *, all_nodes: bool = False, sparse: bool
     bores = [data[end] if all_nodes else four_nodes(data[end], data["positions"]) for end in ENDS]
 
     mbs = exu.SystemContainer().AddSystem()
+    # about x, y and z, as of a disc with the crank radius; the crank rotates about z only
     inertia = [0.375 * CRANK * RADIUS**2] * 2 + [0.5 * CRANK * RADIUS**2, 0, 0, 0]
     shaft = mbs.AddNode(
         items.NodeRigidBodyRxyz(

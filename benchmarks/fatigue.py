@@ -70,26 +70,27 @@ def main() -> None:
     parser.add_argument("--instants", type=int, default=4000)
     parser.add_argument("--modes", type=int, default=30)
     parser.add_argument("--child", nargs=2, metavar=("PLANES", "CRITERION"), help=argparse.SUPPRESS)
-    a = parser.parse_args()
-    if a.child:
-        measure(a.points, a.instants, a.modes, int(a.child[0]), a.child[1])
+    options = parser.parse_args()
+    if options.child:
+        planes, criterion = options.child
+        measure(options.points, options.instants, options.modes, int(planes), criterion)
         return
     print(
         "| points | instants | planes | stress | ranks | s | CPU s | start GB | peak GB "
         "| cycles per point | least life, h |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
-    n, nt = a.points, a.instants
+    n, nt = options.points, options.instants
     rows = [(n, nt, 36, "normal", 2), (n, nt, 36, "normal", 1), (n, nt, 36, "shear", 2)]
     rows += [(n, nt, 200, "normal", 2), (n, nt, 200, "von Mises", 2)]
     rows += [(n // 4, 4 * nt, 36, "normal", 2)]
     for points, instants, planes, criterion, ranks in rows:
         words = [str(planes), criterion, "--points", str(points), "--instants", str(instants)]
-        r = child(__file__, [*words, "--modes", str(a.modes)], ranks)
+        run = child(__file__, [*words, "--modes", str(options.modes)], ranks)
         print(
-            f"| {points:,} | {instants:,} | {planes} | {criterion} | {ranks} | **{r['s']:.1f}** "
-            f"| {r['cpu']:.1f} | {r['start']:.2f} | {r['memory']:.2f} | {r['cycles']:.0f} "
-            f"| {r['least']:.3g} |",
+            f"| {points:,} | {instants:,} | {planes} | {criterion} | {ranks} | **{run['s']:.1f}** "
+            f"| {run['cpu']:.1f} | {run['start']:.2f} | {run['memory']:.2f} | {run['cycles']:.0f} "
+            f"| {run['least']:.3g} |",
             flush=True,
         )
 

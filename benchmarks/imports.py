@@ -37,7 +37,11 @@ ROWS = {
     "import dolfinx_mbd.forms": ("import dolfinx_mbd.forms", "import ufl"),
     "dolfinx-mbd --help": (f"from dolfinx_mbd.io.cli import main{HELP}", "import numpy"),
 }
-"""Measured imports, each with the imports of its dependencies; the goal refers to the first."""
+"""Measured imports, each with the imports of its dependencies.
+
+The goal, 0.1 s more than the dependencies, refers to the first row.
+"""
+# Packages that some statements load and others do not
 HEAVY = (
     *("gmsh", "h5py", "matplotlib", "numba", "pyvista", "ufl"),
     *("scipy.interpolate", "scipy.linalg", "scipy.optimize", "scipy.sparse"),

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from children import child, report
 
 ENGINE = Path(__file__).parents[1] / "demos" / "engine.py"
-#: A part of the work, and what is of it: words in the file's path and the function's name.
+#: Parts of the work, each with words in the file paths and names of its functions.
 PARTS = {
     "modules imported": ("importlib", "marshal", "create_dynamic", "open_code"),
     "kernels: loaded or compiled": ("numba", "llvmlite"),
@@ -74,8 +74,8 @@ def shares(profile: cProfile.Profile) -> tuple[dict[str, float], list[tuple[str,
         if part is not None or not callers:
             seconds[part or "other"] += own_seconds
             continue
-        for caller, (_, _, of_it, _) in callers.items():
-            seconds[part_of(caller) or "other"] += of_it
+        for caller, (_, _, seconds_for_caller, _) in callers.items():
+            seconds[part_of(caller) or "other"] += seconds_for_caller
     listed = sorted(
         ((own_seconds, calls, f) for f, (_, calls, own_seconds, _, _) in stats.items()),
         reverse=True,

@@ -146,6 +146,7 @@ def craig_bampton(
         ksp.setUp()
     clock.append(time.perf_counter())
 
+    # rigid motions of the interfaces: three translations and three rotations each
     T = np.zeros((size, 6 * len(nodes)), order="F")
     for k, indices in enumerate(nodes):
         r = x[indices] - x[indices].mean(axis=0)
@@ -169,6 +170,8 @@ def craig_bampton(
     clock.append(time.perf_counter())
 
     reduced_K = basis.T @ product(K, basis)
+    # moments H_kl = ∫ρ ψ_k⊗ψ_l of the positions ψ_0 = x and the modes, from one Gram matrix of all
+    # components; the reduced mass is the sum over their diagonal
     columns = basis.reshape(len(x), 3, -1).transpose(0, 2, 1).reshape(len(x), -1)
     fields = np.asfortranarray(np.column_stack([np.ones(len(x)), x, columns]))
     gram = fields.T @ product(M, fields)

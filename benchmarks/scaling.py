@@ -36,9 +36,19 @@ LATENCY, BANDWIDTH = 3e-6, 5e9
 NEIGHBOURS, BLOCK = 14, 8
 """Number of neighbours of a part of the mesh, and number of columns solved together."""
 STATIC = 24
-"""Static right-hand sides: constraint modes and truncation of two interfaces."""
+"""Static right-hand sides: 12 constraint modes and 12 for the truncation, of two interfaces."""
 LANCZOS_BLOCKS = 19
 """Number of blocks of eight vectors in block Lanczos for 24 modes, for any mesh."""
+ACTIVE = 0.9
+"""Assumed mean fraction of the vectors in LOBPCG that have not converged yet."""
+PRODUCTS_PER_CYCLE = 4
+"""Products with K in a cycle of the two-level preconditioner."""
+SUMS_PER_BLOCK, SUMS_PER_ITERATION = 4, 6
+"""Assumed sums over all ranks for a block in conjugate gradients, and in an iteration of LOBPCG."""
+ORDERING = 0.1
+"""Assumed time of the ordering relative to the serial factorization of the measured mesh."""
+BYTES_PER_DOF = 3000
+"""Assumed memory of the iterative solver, bytes per degree of freedom."""
 FRONT_ROWS = 128
 """Rows and columns of a dense front that a rank needs to be busy."""
 
@@ -59,7 +69,11 @@ def phases(path: Path, solver: str) -> dict[str, float]:
     body = reduce(mesh, STEEL, num_modes=MODES, petsc_options=options, **settings).body
     total = time.perf_counter() - start
     cpu = MPI.COMM_WORLD.allreduce(time.process_time() - cpu, MPI.MAX)
-    parts = {k[9:]: v for k, v in body.provenance.items() if k.startswith("seconds, ")}
+    parts = {
+        key.removeprefix("seconds, "): value
+        for key, value in body.provenance.items()
+        if key.startswith("seconds, ")
+    }
     facts = {"dofs": body.provenance["dofs"], **parts}
     return {**facts, "all": total, "all, processor time of a rank": cpu}
 
@@ -174,7 +188,7 @@ def direct_model(m: dict[str, float], ratio: float, ranks: int) -> dict[str, flo
     message = 8 * front * FRONT_ROWS / BANDWIDTH
     return {
         "assembly": bus * m["assembly"] * ratio / ranks,
-        "ordering on one rank": 0.0 if ranks == 1 else 0.1 * m["factorization"] * ratio,
+        "ordering on one rank": 0.0 if ranks == 1 else ORDERING * m["factorization"] * ratio,
         "factorization": bus
         * m["factorization"]
         * ratio ** m["factor, operations, power of dofs"]
@@ -196,27 +210,29 @@ def iterative_model(m: dict[str, float], ratio: float, ranks: int) -> dict[str, 
     hop = LATENCY * math.log2(ranks) if ranks > 1 else 0.0
     surface = 2 * 6 * (m["dofs"] * ratio / ranks / 3) ** (2 / 3) * 3  # two layers of nodes
     halo = 0.0 if ranks == 1 else NEIGHBOURS * LATENCY + 8 * BLOCK * surface / BANDWIDTH
-    cycles = STATIC * m["iterations"] + 0.9 * m["mode iterations"] * m["vectors"]  # columns
-    vectors = max(0.0, m["cycle"] - 4 * m["product"] - m["coarse solution"])
+    mode_cycles = ACTIVE * m["mode iterations"] * m["vectors"]
+    cycles = STATIC * m["iterations"] + mode_cycles  # of single columns
+    vectors = max(0.0, m["cycle"] - PRODUCTS_PER_CYCLE * m["product"] - m["coarse solution"])
     front = (
         m["largest front"] / 4 * ratio ** m["largest front, power of dofs"]
     )  # linear elements: a quarter of the unknowns
     busy = min(ranks, max(1.0, (front / FRONT_ROWS) ** 2))
     coarse = bus * m["coarse solution"] * ratio ** m["factor, entries, power of dofs"] / busy
     coarse += 2 * 3 * front / FRONT_ROWS * hop / BLOCK
-    dense = m["modes"] - 0.9 * m["mode iterations"] * m["vectors"] * (m["cycle"] + m["product"])
+    dense = m["modes"] - mode_cycles * (m["cycle"] + m["product"])
     dense -= m["mode iterations"] * m["small problem"]
     small = 8 * (3 * m["vectors"]) ** 2 / BANDWIDTH
     return {
         "assembly": bus * m["assembly"] * ratio / ranks,
         "set-up": m["set-up"] * local,
-        "products": cycles * 5 * (m["product"] * local + halo / BLOCK),
+        "products": cycles * (PRODUCTS_PER_CYCLE + 1) * (m["product"] * local + halo / BLOCK),
         "vectors": cycles * vectors * local,
         "coarse level": cycles * coarse,
         "orthogonalization": max(0.0, dense) * local,
-        "sums over ranks": 4 * hop * cycles / BLOCK + m["mode iterations"] * 6 * (hop + small),
+        "sums over ranks": SUMS_PER_BLOCK * hop * cycles / BLOCK
+        + m["mode iterations"] * SUMS_PER_ITERATION * (hop + small),
         "small problems": m["mode iterations"] * m["small problem"],
-        "GB of matrices a rank": 3e-6 * m["dofs"] * ratio / ranks,
+        "GB of matrices a rank": 1e-9 * BYTES_PER_DOF * m["dofs"] * ratio / ranks,
     }
 
 

@@ -19,9 +19,6 @@ BUILT_IN = {
     "OverwriteError": FileExistsError,
     "SolverError": RuntimeError,
 }
-CLASSES = [name for name in errors.__all__ if isinstance(getattr(errors, name), type)]
-
-
 CLASSES = [name for name in errors.__all__ if name[0].isupper()]
 
 

@@ -24,9 +24,15 @@ from tests.geometry.test_deck_files import integral, write_files
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="files of one process")
 
 SOLIDS = {111, 115, 116, 118}
+"""Types of tetrahedra (111, 118) and hexahedra (115, 116) with linear and quadratic sides."""
+NODE, ELEMENT = 7, 8
+"""Types of the members of a group."""
+PROPERTY, MATERIAL, COLOUR = 2, 1, 7
+"""Values that Salome writes for all elements."""
 
 
 def datasets(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the lines of each dataset of a universal file."""
     rows = iter(text.splitlines())
     for row in rows:
         assert row.strip() == "-1"
@@ -37,10 +43,12 @@ def datasets(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def line(*words: int) -> str:
+    """Return integers in fields of ten characters."""
     return "".join(f"{word:10d}" for word in words)
 
 
 def dataset(number: int, rows: list[str]) -> str:
+    """Return the text of a dataset between its delimiters -1."""
     return "\n".join(["    -1", f"{number:6d}", *rows, "    -1", ""])
 
 
@@ -57,19 +65,21 @@ def as_by_salome(text: str, groups: int = 2467, *, half: bool = False) -> str:
         size = 1 + (count + 7) // 8
         lines = parts[2412][k + 1 : k + size]
         nodes = [int(word) for row in lines for word in row.split()]
-        rows += [line(label, kind, 2, 1, 7, count), *lines]
+        rows += [line(label, kind, PROPERTY, MATERIAL, COLOUR, count), *lines]
         k += size
         if kind in SOLIDS:
             cells.append(label)
         else:
             faces[label] = np.array([x[n] for n in nodes])
-    members = {"body": [(8, label) for label in cells]}
+    members = {"body": [(ELEMENT, label) for label in cells]}
     for name, place in (("left", 0.0), ("right", 0.2)):
-        members[name] = [(8, k) for k, points in faces.items() if np.allclose(points[:, 0], place)]
-    members["fixed nodes"] = [(7, n) for n, point in x.items() if abs(point[1]) < 1e-9]
+        members[name] = [
+            (ELEMENT, k) for k, points in faces.items() if np.allclose(points[:, 0], place)
+        ]
+    members["fixed nodes"] = [(NODE, n) for n, point in x.items() if abs(point[1]) < 1e-9]
     if half:
         members["half"] = members["body"][: len(cells) // 2]
-    rest = [0, 0] if groups >= 2435 else []
+    rest = [0, 0] if groups >= 2435 else []  # newer datasets have four numbers for each member
     blocks = []
     for k, (name, entries) in enumerate(members.items(), 1):
         words = [word for entry in entries for word in (*entry, *rest)]

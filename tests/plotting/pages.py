@@ -60,11 +60,17 @@ def surface_in(part: dict[str, Any]) -> PageSurface:
 
 
 def _signed(values: np.ndarray) -> np.ndarray:
+    """Return integers of both signs from 0, 1, 2, 3, ..., which denote 0, -1, 1, -2, ..."""
     return np.where(values % 2 == 1, -(values + 1) / 2, values / 2)
 
 
 def _values(item: dict[str, str], triangles: np.ndarray, count: int) -> np.ndarray:
-    """Return integers (n, c) from the differences to their predictions by earlier nodes."""
+    """Return integers (nodes, components) from the differences to predictions by earlier nodes.
+
+    A triangle whose neighbour has only earlier nodes a, b, c predicts a + b - c for its new node
+    opposite c, as in a parallelogram. Otherwise the mean of the neighbours, or the node before it,
+    is the prediction.
+    """
     differences = _signed(numbers(item)).reshape(-1, count).T
     around = defaultdict(list)  # opposite nodes by edge
     for corners in triangles.tolist():

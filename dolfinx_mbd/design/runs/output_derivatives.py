@@ -89,6 +89,7 @@ class OutputDerivatives:
         base = self._evaluate(self._system, arrays)
         for key, columns, size in self._parts(arrays):
             step = np.zeros(arrays[key].shape[1] if key != "q" else nv)
+            # different steps of all columns, whose effects cannot cancel
             step[columns] = size * (1.0 + np.arange(len(columns)) / (1.0 + len(columns)))
             if (self._evaluate(self._system, self._moved(arrays, key, step)) == base).all():
                 continue

@@ -25,12 +25,12 @@ SPAN = 1e-5  # size of the part of a mode outside the span of Φ and L that coun
 
 @dataclass(frozen=True, eq=False)
 class StaticModes:
-    """Static modes L with their forces F, and their shares in the modes of the body."""
+    """Static modes L with their forces F, and their coefficients in the modes of the body."""
 
     forces: Array  # F, (owned dofs, m)
     vectors: Array  # L, (owned dofs, m)
-    shares: Array  # (m, n)
-    force_changes: Callable[[MatrixDerivatives], Array | None]  # F′, None if zero
+    shares: Array  # coefficients of L in the modes, (m, n)
+    force_changes: Callable[[MatrixDerivatives], Array | None]  # returns F′, or None if it is zero
 
     @property
     def part(self) -> Array:
@@ -42,7 +42,8 @@ class StaticModes:
     ) -> Array:
         """Return L′ times the shares, shape (owned dofs, n) (collective).
 
-        `basis` is a `BasisDerivatives`, `border` is its `border_derivative`, and `stiff` is K′L.
+        `basis` is a `BasisDerivatives`, `border` is C′ᵀ of the constraints C of averaged interfaces
+        (its `border_derivative`), and `stiff` is K′L.
         """
         residual = self.forces - multiply(basis.problem.stiffness, self.vectors)
         loads, averages = basis.border_terms(border, self.vectors, residual)

@@ -16,7 +16,11 @@ Rows = Callable[..., np.ndarray]
 
 @dataclass(frozen=True)
 class State:
-    """q, v, a, gravity and wrenches (F, 6) of forces only."""
+    """Motion and loads of one body.
+
+    q, v and a are its coordinates, velocities and accelerations as in `BodyState`; gravity is in
+    m/s², and the wrenches (interfaces, 6) contain forces (N) without moments.
+    """
 
     q: np.ndarray
     v: np.ndarray
@@ -37,7 +41,7 @@ def random_state(body: ReducedBody, seed: int) -> State:
     rng = np.random.default_rng(seed)
     size = np.sqrt(np.diag(body.mass) / body.total_mass)  # root mean square of each mode
     eta = 1e-3 * rng.normal(size=(3, body.num_modes)) / size
-    rate, spin = 1e3, 1e3
+    rate, spin = 1e3, 1e3  # of the elastic coordinates, 1/s, and of the body, rad/s
     q = np.concatenate([rng.normal(size=7), eta[0]])
     q[3:7] /= np.linalg.norm(q[3:7])
     v = np.concatenate([rng.normal(size=3), spin * rng.normal(size=3), rate * eta[1]])
@@ -62,16 +66,14 @@ def in_units(state: State, units: Units) -> State:
 
 
 def load_stiffness(body: ReducedBody, interface: int, component: int) -> np.ndarray:
-    """Return the symmetric geometric stiffness of a unit force or moment, from our tangent.
+    """Return the symmetric geometric stiffness of a unit force or moment, from the tangent.
 
-    With the body at rest and undeformed nothing else but K is in the elastic block.
+    The elastic block of a body at rest without deformation contains nothing else but K.
     """
     flexible = FlexibleBody("b", body, damping_ratio=0.0)
     q = np.concatenate([np.zeros(3), [1.0], np.zeros(3 + body.num_modes)])
-    zero, load = (
-        np.zeros(6 + body.num_modes),
-        1e12,
-    )  # so that K is not much larger than the geometric stiffness
+    zero = np.zeros(6 + body.num_modes)
+    load = 1e12  # so that K is not much larger than the geometric stiffness
     wrenches = np.zeros((len(body.interfaces), 6))
     wrenches[interface, component] = load
     K = flexible.tangent(BodyState(0.0, q, zero, zero, np.zeros(3), wrenches))[0][6:, 6:]
@@ -87,9 +89,10 @@ def own_rows(body: ReducedBody, state: State, stiffening: bool | None = None) ->
 
 
 def moment_rows_linear(body: ReducedBody, state: State) -> np.ndarray:
-    """Return our rows with the moment of a body without geometric stiffness.
+    """Return the rows of this package with the moment of a body without geometric stiffness.
 
-    Other programs have it in the elastic rows only: no foreshortening, no change of inertia by it.
+    Other programs have geometric stiffness in the elastic rows only, and no foreshortening or
+    change of inertia.
     """
     rows = own_rows(body, state)
     rows[3:6] = own_rows(body, state, stiffening=False)[3:6]

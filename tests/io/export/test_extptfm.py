@@ -22,6 +22,8 @@ TOP, BASE = "left", "right é"
 
 
 class Superelement(NamedTuple):
+    """Matrices of a file, and the forces on its coordinates (times, n) over time."""
+
     mass: np.ndarray
     stiffness: np.ndarray
     damping: np.ndarray
@@ -72,7 +74,7 @@ def read_strictly(path: Path) -> Superelement:
             assert rows == count
         elif line.startswith("!loading"):
             steps = numbers["!total simulation time"] / numbers["!time increment"]
-            rows, columns = int(steps) + 1, count + 1  # truncated
+            rows, columns = int(steps) + 1, count + 1  # the reader truncates the number of steps
         elif line.strip() and line[0] != "!":
             raise ValueError(f"unexpected line {k}")
         if rows:
@@ -137,6 +139,7 @@ def test_gravity(tmp_path: Path) -> None:
 
 
 def loaded() -> ReducedBody:
+    """Return the rod with two load patterns, whose numbers are random."""
     rng, n = np.random.default_rng(3), rod().num_modes
     loads = tuple(
         LoadPattern(

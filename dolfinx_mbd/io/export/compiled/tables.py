@@ -189,7 +189,7 @@ def _load_arrays(simulator: Simulator) -> dict[str, Any]:
 
 
 def _driver_numbers(driver: Driver) -> list[float]:
-    """Return angle, speed and offset of a driver; that of an input has no speed."""
+    """Return angle, speed and offset of a driver; a driver that is an input has no speed."""
     motion = driver.motion
     offset = driver.offset or 0.0
     if isinstance(motion, ConstantSpeed):
@@ -198,7 +198,11 @@ def _driver_numbers(driver: Driver) -> list[float]:
 
 
 def _load_numbers(load: Any) -> list[float]:
-    """Return the numbers of a load in the order of `Model.parameters`."""
+    """Return the numbers of a load in the order of `Model.parameters`.
+
+    A load on a joint has the force of a constant load, and the numbers of a spring; those of the
+    other kind are zero.
+    """
     fields = [getattr(load, field) for field in _FIELDS[type(load)]]
     values = np.concatenate([np.atleast_1d(0.0 if x is None else x) for x in fields])
     numbers = [float(x) for x in values]
@@ -213,7 +217,7 @@ def _has_stiffness(load: Any) -> bool:
 
 
 def _state_arrays(simulator: Simulator) -> dict[str, Any]:
-    """Return the state and the memory of the method."""
+    """Return the state and the memory of the time integration."""
     stepper, s = simulator.stepper, simulator.system
     state = stepper.begin(simulator.state, simulator.steps.dt)  # type: ignore[union-attr]
     size = s.num_velocities + s.num_constraints
@@ -232,6 +236,7 @@ def _state_arrays(simulator: Simulator) -> dict[str, Any]:
         "velocity": state.memory.get("velocity", state.v),
         "earlier_a": np.array(a),
         "earlier_lam": np.array(lam).reshape(2, -1),
+        # EARLIER, VELOCITY, FACTOR and NOISE of `Model.flags`
         "flags": [len(earlier), "velocity" in state.memory, 0, 0],
         "lu": np.zeros((size, size)),
         "pivots": np.zeros(size),
