@@ -103,8 +103,8 @@ def plain(mesh: Any, material: Any, count: int, skipped: int) -> dict[str, Any]:
             u0, a0, old = u.x.array.copy(), a.x.array.copy(), algorithmic
             u.x.array[:] += STEP * v + STEP**2 / 2 * a0
             phi = angle(done * STEP)[0]
-            turn = np.array([[math.cos(phi), math.sin(phi)], [-math.sin(phi), math.cos(phi)]])
-            flat = x[held, :2] @ turn - x[held, :2]
+            rotation = np.array([[math.cos(phi), math.sin(phi)], [-math.sin(phi), math.cos(phi)]])
+            flat = x[held, :2] @ rotation - x[held, :2]
             u.x.array[rows] = np.column_stack([flat, np.zeros(len(held))]).ravel()
             while True:
                 change = (u.x.array - u0 - STEP * v) / STEP**2

@@ -82,8 +82,8 @@ report(system)
 # the ideal pin.
 
 # +
-turn = 2 * np.pi / speed
-t_end, dt = 1.25 * turn, turn / 15000
+period = 2 * np.pi / speed
+t_end, dt = 1.25 * period, period / 15000
 ideal = mbd.simulate(slider_crank(), t_end=t_end, dt=dt, redundant="drop")
 run = mbd.simulate(system, t_end=t_end, dt=dt, redundant="drop")
 contact = run.element("piston pin contact")

@@ -72,8 +72,8 @@ def mechanism(speed: float) -> mbd.System:
 
 def bending(speed: float) -> tuple[float, str]:
     """Return the greatest bending of the rod in a turn, m, and a hash of its motion."""
-    turn = 2 * np.pi / speed
-    run = mbd.simulate(mechanism(speed), t_end=turn, dt=turn / 200)
+    period = 2 * np.pi / speed
+    run = mbd.simulate(mechanism(speed), t_end=period, dt=period / 200)
     eta = run.body("rod").eta
     across = tutorials.chord_displacement(rod, eta)[:, 1]
     return float(np.abs(across).max()), hashlib.sha256(eta.tobytes()).hexdigest()

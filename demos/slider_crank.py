@@ -82,9 +82,9 @@ def slider_crank(reduced: mbd.ReducedBody) -> mbd.System:
 # +
 system = slider_crank(body)
 report(f"{system}\n")
-turn = 2 * np.pi / speed
-run = mbd.simulate(system, t_end=2 * turn, dt=turn / 1000)
-rigid_run = mbd.simulate(slider_crank(body.rigid()), t_end=2 * turn, dt=turn / 1000).projected()
+period = 2 * np.pi / speed
+run = mbd.simulate(system, t_end=2 * period, dt=period / 1000)
+rigid_run = mbd.simulate(slider_crank(body.rigid()), t_end=2 * period, dt=period / 1000).projected()
 # -
 
 # ## Results
@@ -126,13 +126,13 @@ size = np.abs(bar[second]).max()
 off = np.abs(middle - bar)[second].max() / size
 check("deflection and pinned bar in the second turn, relative", off, 0.0, 0.03)
 energy = run.energies().total
-work = np.cumsum(0.5 * (torque[1:] + torque[:-1])) * speed * (turn / 1000)
+work = np.cumsum(0.5 * (torque[1:] + torque[:-1])) * speed * (period / 1000)
 error = np.abs(work - (energy[1:] - energy[0])).max() / np.ptp(energy)
 check("work of the drive and change of energy, relative", error, 0.0, 1e-3)
 ready = mbd.mechanisms.slider_crank(
     body, crank_radius=radius, crank_mass=0.5, piston_mass=0.2, speed=speed
 )
-same = mbd.simulate(ready, t_end=2 * turn, dt=turn / 1000).body("piston").position[-1, 0]
+same = mbd.simulate(ready, t_end=2 * period, dt=period / 1000).body("piston").position[-1, 0]
 check_close(
     "final piston position, ready mechanism", run.body("piston").position[-1, 0], same, 1e-9
 )

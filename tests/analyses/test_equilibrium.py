@@ -102,10 +102,10 @@ def test_linkage_of_springs_and_bars() -> None:
     frames = {"a": Frame(), "b": Frame((length, 0, 0))}
 
     def bar(name: str, position: tuple[float, float, float], angle: float) -> RigidBody:
-        turn = (np.cos(angle / 2), 0, 0, np.sin(angle / 2))
+        quaternion = (np.cos(angle / 2), 0, 0, np.sin(angle / 2))
         return RigidBody.box(
             name, (1, 0.1, 0.1), mass=1.0, centre=(0.5, 0, 0), frames=frames,
-            position=position, rotation=turn,
+            position=position, rotation=quaternion,
         )  # fmt: skip
 
     span = 2 * length * np.cos(first)
@@ -149,10 +149,10 @@ def test_governor(speed: float) -> None:
     shaft = RigidBody(
         "shaft", 1.0, [0.1] * 3, frames={"o": Frame(), "pin": Frame((0, 0, 0), hinge)}
     )
-    turn = (np.cos(0.2), 0, np.sin(0.2), 0)
+    quaternion = (np.cos(0.2), 0, np.sin(0.2), 0)
     bob = RigidBody(
         "bob", mass, [across, across, along], (0, 0, -arm),
-        frames={"pin": Frame((0, 0, 0), hinge)}, rotation=turn,
+        frames={"pin": Frame((0, 0, 0), hinge)}, rotation=quaternion,
     )  # fmt: skip
     joints = [
         revolute("bearing", ground.frame("o"), shaft.frame("o")),

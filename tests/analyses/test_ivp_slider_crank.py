@@ -92,8 +92,8 @@ def test_equations_are_those_of_the_reference() -> None:
         state = consistent_state(system, t, q=q, v=v, elastic_start="undeformed")
         run = Solution(system, [state])
         body = run.body("rod")
-        turn = rotation_matrix(body.rotation[0])
-        phi = float(np.arctan2(turn[1, 0], turn[0, 0]))
+        rotation = rotation_matrix(body.rotation[0])
+        phi = float(np.arctan2(rotation[1, 0], rotation[0, 0]))
         expected = simeon(phi, body.eta[0], body.omega[0, 2], body.eta_rate[0], SPEED * t)
         computed = [
             0,

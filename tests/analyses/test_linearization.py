@@ -306,10 +306,10 @@ def test_coefficients_are_derivatives_of_the_rows() -> None:
         h = 1e-4
 
         def path(t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            delta, turn = y + t * rate, exp_rotation(t * W)
+            delta, rotation = y + t * rate, exp_rotation(t * W)
             A = start @ exp_rotation(t * v[3:6])
-            A = A @ exp_rotation(A.T @ turn @ delta[3:6])
-            return q[:3] + t * v[:3] + turn @ delta[:3], A, q[7:] + t * v[6:] + delta[6:]
+            A = A @ exp_rotation(A.T @ rotation @ delta[3:6])
+            return q[:3] + t * v[:3] + rotation @ delta[:3], A, q[7:] + t * v[6:] + delta[6:]
 
         before, now, after = path(-h), path(0.0), path(h)
         delta = np.concatenate([now[0] - q[:3], rotation_vector(start.T @ now[1]), now[2] - q[7:]])

@@ -43,10 +43,10 @@ def history() -> SimpleNamespace:
 def test_principal_values_are_eigenvalues(spread: float) -> None:
     """The values are exact up to round-off, even if two or three of them are close."""
     rng = np.random.default_rng(0)
-    turn = np.linalg.qr(rng.standard_normal((500, 3, 3)))[0]
+    rotation = np.linalg.qr(rng.standard_normal((500, 3, 3)))[0]
     values = np.array([[3.0], [3.0], [-1.0]]) + spread * rng.standard_normal((3, 500))
     values[:, ::3] = 5.0 + spread * rng.standard_normal((3, len(values[0, ::3])))
-    A = np.einsum("tij,jt,tkj->tik", turn, values, turn) * 1e8
+    A = np.einsum("tij,jt,tkj->tik", rotation, values, rotation) * 1e8
     A = 0.5 * (A + A.transpose(0, 2, 1))
     components = np.array([A[:, i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))])
     expected = np.linalg.eigvalsh(A)[:, ::-1].T

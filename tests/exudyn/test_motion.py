@@ -298,10 +298,10 @@ def slider_crank_there(model: Model, modes: Array) -> ExudynSystem:
     peer = ExudynSystem()
     mbs, items = peer.mbs, peer.items
     pin, slider, tilt = start_of_rod()
-    turn = np.array(
+    rotation = np.array(
         [[np.cos(tilt), -np.sin(tilt), 0.0], [np.sin(tilt), np.cos(tilt), 0.0], [0, 0, 1.0]]
     )
-    placed = peer.body(model, modes, positionRef=pin, rotationMatrixRef=turn)
+    placed = peer.body(model, modes, positionRef=pin, rotationMatrixRef=rotation)
 
     crank = mbs.AddNode(items.NodeRigidBodyRxyz(referenceCoordinates=[0, 0, 0, 0, 0, ANGLE]))
     body = mbs.AddObject(

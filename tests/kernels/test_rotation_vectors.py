@@ -15,10 +15,10 @@ def test_motion_of_a_bushing(angle: float) -> None:
     rng = np.random.default_rng(int(1e4 * angle))
     for axis in (*np.eye(3), *-np.eye(3), *rng.normal(size=(20, 3))):
         theta = angle * axis / np.linalg.norm(axis)
-        neutral, turn = rng.normal(size=3), exp_rotation(rng.normal(size=3))
+        neutral, rotation = rng.normal(size=3), exp_rotation(rng.normal(size=3))
         d, v, omega = rng.normal(size=(3, 3))
-        R = turn @ exp_rotation(theta)
-        s, rate, inverse = bushing_motion(neutral, turn, d, R, v, omega)
+        R = rotation @ exp_rotation(theta)
+        s, rate, inverse = bushing_motion(neutral, rotation, d, R, v, omega)
         np.testing.assert_allclose(s, [*(d - neutral), *theta], rtol=0, atol=1e-14)
         np.testing.assert_allclose(inverse @ tangent(theta), np.eye(3), rtol=0, atol=1e-13)
         np.testing.assert_allclose(rate, [*v, *(inverse @ R.T @ omega)], rtol=0, atol=1e-13)

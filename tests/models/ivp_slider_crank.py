@@ -117,9 +117,9 @@ def multipliers(run: Solution) -> np.ndarray:
 
 
 def components(run: Solution) -> dict[str, Any]:
-    turn = rotation_matrix(run.body("rod").rotation[-1])
+    rotation = rotation_matrix(run.body("rod").rotation[-1])
     return {
-        "phi": np.arctan2(turn[1, 0], turn[0, 0]),
+        "phi": np.arctan2(rotation[1, 0], rotation[0, 0]),
         "x": run.body("piston").position[-1, 0],
         "q": run.body("rod").eta[-1],
         "omega": run.body("rod").omega[-1, 2],

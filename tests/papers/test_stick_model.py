@@ -48,8 +48,8 @@ def test_mass_matrix_is_the_papers(angle: float) -> None:
         local += w * MASS * N.T @ N
     printed = np.array([[3, 0, 3, 0], [0, 4, 0, 2], [3, 0, 3, 0], [0, 2, 0, 4]])
     assert np.allclose(local, MASS / 12 * printed, rtol=1e-14)
-    turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
-    T = np.kron(np.eye(2), turn)
+    rotation = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    T = np.kron(np.eye(2), rotation)
     assert np.allclose(free_rod(angle)[1], T.T @ local @ T, rtol=0, atol=1e-14)
 
 

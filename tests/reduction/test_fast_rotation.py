@@ -79,18 +79,18 @@ def bar(side: float, cells: tuple[int, int, int] = (36, 2, 2), skew: bool = Fals
     numbers = np.repeat(np.array([1, 2], dtype=np.int32), [len(end) for end in ends])
     order = np.argsort(facets)
     tags = dmesh.meshtags(box, 2, facets[order], numbers[order])
-    turn = SKEW if skew else np.eye(3)
-    box.geometry.x[:] = box.geometry.x @ turn.T
+    axes = SKEW if skew else np.eye(3)
+    box.geometry.x[:] = box.geometry.x @ axes.T
     mesh = mbd.fem.TaggedMesh(box, None, tags, {"big_end": (2, 1), "small_end": (2, 2)})
     return mbd.reduce(
         mesh,
         STEEL,
         interfaces={
-            end: mbd.InterfaceSpec(facets=end, axes=tuple(turn[:, 2]))
+            end: mbd.InterfaceSpec(facets=end, axes=tuple(axes[:, 2]))
             for end in ("big_end", "small_end")
         },
         num_modes=6,
-        points={"middle": turn @ [LENGTH / 2, 0.0, 0.0]},
+        points={"middle": axes @ [LENGTH / 2, 0.0, 0.0]},
         name="rod",
         options=mbd.ReductionOptions(skin=False),
     ).body

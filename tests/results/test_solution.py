@@ -76,7 +76,7 @@ def test_names(run: Solution) -> None:
     ],
 )
 def test_sensors_are_derivatives_of_each_other(run: Solution, body: str, point, axes: str) -> None:
-    turn = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
+    rotation = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
     x, v, a = (
         run.sensor(body, point, quantity) for quantity in ("position", "velocity", "acceleration")
     )
@@ -86,10 +86,10 @@ def test_sensors_are_derivatives_of_each_other(run: Solution, body: str, point, 
     dv = (v[2:] - v[:-2])[399:599] / (2 * dt)
     assert np.allclose(v[middle], dx, atol=2e-4 * np.abs(v).max())
     assert np.allclose(a[middle], dv, atol=4e-3 * np.abs(a).max())
-    in_axes = run.sensor(body, point, "velocity", axes=turn if axes == "triad" else axes)
+    in_axes = run.sensor(body, point, "velocity", axes=rotation if axes == "triad" else axes)
     assert np.allclose(np.linalg.norm(in_axes, axis=1), np.linalg.norm(v, axis=1))
     if axes == "triad":
-        assert np.allclose(in_axes, v @ turn)
+        assert np.allclose(in_axes, v @ rotation)
 
 
 def test_sensor_of_the_pin_is_that_of_the_rod(run: Solution) -> None:

@@ -133,7 +133,7 @@ class _Sticks:
         self.constant_mass = np.kron(scalar, np.eye(2))[np.ix_(self.free, self.free)]
 
     def frames(self, x: Array) -> tuple[Array, Array, Array, Array]:
-        """Return lengths (m,), angles (m,), b = (-e, e) and c = (-n, n) (m, free) at the nodes x."""
+        """Return lengths (m,), angles (m,), b = (-e, e) and c = (-n, n) (m, free) at nodes x."""
         d = self.incidence @ x
         length = np.hypot(d[:, 0], d[:, 1])
         e = d / length[:, None]

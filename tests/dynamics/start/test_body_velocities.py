@@ -18,9 +18,9 @@ from tests.models.rods import rod
 
 def test_a_free_body_flies_and_spins() -> None:
     """Parabola of the centre of mass; a spin about a principal axis remains constant."""
-    turn = (np.cos(0.3), np.sin(0.3), 0.0, 0.0)
+    quaternion = (np.cos(0.3), np.sin(0.3), 0.0, 0.0)
     ball = RigidBody.box(
-        "ball", (0.1, 0.2, 0.3), mass=1.0, rotation=turn, velocity=(3, 4, 0), omega=(0, 0, 9)
+        "ball", (0.1, 0.2, 0.3), mass=1.0, rotation=quaternion, velocity=(3, 4, 0), omega=(0, 0, 9)
     )
     run = simulate(System([ball], gravity=(0, -9.81, 0)), t_end=0.3, dt=1e-3)
     history = run.body("ball")

@@ -87,15 +87,15 @@ def test_files_from_before_joints_had_rates() -> None:
 def test_states_by_name() -> None:
     flexible = FlexibleBody("rod", rod(), position=(0, 1, 0))
     system = System([GROUND, BAR, flexible])
-    turn = exp_quaternion(np.array([0.0, 0.0, 0.3]))
+    quaternion = exp_quaternion(np.array([0.0, 0.0, 0.3]))
     state = consistent_state(
         system,
         elastic_start="undeformed",
-        q={"rod.position": (1, 2, 3), "rod.eta": (1e-3, 2e-3), "bar.rotation": turn},
+        q={"rod.position": (1, 2, 3), "rod.eta": (1e-3, 2e-3), "bar.rotation": quaternion},
         v={"bar.velocity": (4, 5, 6), "rod.omega": (7, 8, 9), "rod.eta_rate": (0.1, 0.2)},
     )
     q, v = state.q, state.v
-    np.testing.assert_allclose(q[:7], [0.5, 0, 0, *turn], atol=1e-15)
+    np.testing.assert_allclose(q[:7], [0.5, 0, 0, *quaternion], atol=1e-15)
     np.testing.assert_allclose(q[7:], [1, 2, 3, 1, 0, 0, 0, 1e-3, 2e-3], atol=1e-15)
     np.testing.assert_allclose(v[:6], [4, 5, 6, 0, 0, 0], atol=1e-12)
     np.testing.assert_allclose(v[6:], [0, 0, 0, 7, 8, 9, 0.1, 0.2], atol=1e-12)

@@ -40,15 +40,15 @@ def test_an_oscillator_follows_the_recurrence() -> None:
 
 def pendulum() -> System:
     """Return a spatial double pendulum, revolute about skew axes."""
-    turn = np.linalg.qr(np.random.default_rng(2).normal(size=(3, 3)))[0]
-    turn = turn * np.linalg.det(turn)
-    ground = Ground(frames={"pin": Frame((0.0, 0.0, 0.0), turn)})
+    rotation = np.linalg.qr(np.random.default_rng(2).normal(size=(3, 3)))[0]
+    rotation = rotation * np.linalg.det(rotation)
+    ground = Ground(frames={"pin": Frame((0.0, 0.0, 0.0), rotation)})
     arms = [
         RigidBody(
             name,
             1.0,
             (0.02, 0.3, 0.31),
-            frames={"up": Frame((-0.5, 0.0, 0.0), turn), "down": Frame((0.5, 0.0, 0.0))},
+            frames={"up": Frame((-0.5, 0.0, 0.0), rotation), "down": Frame((0.5, 0.0, 0.0))},
             position=(0.5 + k, 0.0, 0.0),
         )
         for k, name in enumerate(("upper", "lower"))

@@ -166,10 +166,10 @@ def test_markers_move_as_our_interfaces() -> None:
 
     body = particles()
     eta = 1e-3 * np.array([1.0, -2.0, 0.5])
-    where, turn = np.array([1.0, 2.0, 3.0]), exp_rotation(np.array([0.3, -0.2, 0.9]))
+    where, rotation = np.array([1.0, 2.0, 3.0]), exp_rotation(np.array([0.3, -0.2, 0.9]))
     mbs = exudyn.SystemContainer().AddSystem()
     placed = to_exudyn(body).AddObjectFFRFreducedOrder(
-        mbs, positionRef=where, rotationMatrixRef=turn
+        mbs, positionRef=where, rotationMatrixRef=rotation
     )
     mbs.SetNodeParameter(placed["nGenericODE2"], "initialCoordinates", list(eta))
     sensors = {}
@@ -194,11 +194,11 @@ def test_markers_move_as_our_interfaces() -> None:
     for i in body.interfaces:
         d, theta = i.motion[:3] @ eta, i.motion[3:] @ eta
         assert np.abs(theta).max() > 1e-4
-        assert np.allclose(seen[i.name, "Position"], where + turn @ (i.point + d), atol=1e-13)
-        expected = turn @ exp_rotation(theta)
+        assert np.allclose(seen[i.name, "Position"], where + rotation @ (i.point + d), atol=1e-13)
+        expected = rotation @ exp_rotation(theta)
         assert np.allclose(seen[i.name, "RotationMatrix"].reshape(3, 3), expected, atol=1e-13)
     middle = body.point("middle")
-    expected = where + turn @ (middle.position + eta @ middle.modes)
+    expected = where + rotation @ (middle.position + eta @ middle.modes)
     assert np.allclose(seen["middle", "Position"], expected, atol=1e-13)
 
 

@@ -71,8 +71,8 @@ def test_a_journal_settles_at_the_equilibrium() -> None:
     """A stable rotor that starts in the centre; the power of the film is that of the drive."""
     mass = 0.3 * bearing_coefficients(FILM, [SPEED], (0.0, -LOAD)).critical_mass[0]
     system = rigid_rotor(FILM, mass, SPEED, LOAD, np.zeros(2))
-    turn = 2 * np.pi / SPEED
-    run = mbd.simulate(system, t_end=30 * turn, dt=turn / 20)
+    period = 2 * np.pi / SPEED
+    run = mbd.simulate(system, t_end=30 * period, dt=period / 20)
     film = run.element("film", axes="first")
     x, y, _ = film.displacement[-1] / CLEARANCE
     assert np.hypot(x, y) == pytest.approx(0.5, abs=1e-5)

@@ -120,14 +120,14 @@ def test_balance_and_the_motion_of_the_whole_bearing(eccentricity: float, tilt: 
         ),
     )
     assert np.allclose(film_motion(*pair), film_motion(*still), rtol=1e-10, atol=1e-15)
-    turn = exp_rotation(np.array([0.4, -1.0, 0.3]))
+    rotation = exp_rotation(np.array([0.4, -1.0, 0.3]))
     turned = pair._replace(
-        p1=turn @ pair.p1, Q1=turn @ pair.Q1, p2=turn @ pair.p2, Q2=turn @ pair.Q2,
-        u1=np.zeros(6), u2=np.concatenate([turn @ still.u2[:3], turn @ still.u2[3:]]),
+        p1=rotation @ pair.p1, Q1=rotation @ pair.Q1, p2=rotation @ pair.p2, Q2=rotation @ pair.Q2,
+        u1=np.zeros(6), u2=np.concatenate([rotation @ still.u2[:3], rotation @ still.u2[3:]]),
     )  # fmt: skip
     for part in range(4):
         rows = slice(3 * part, 3 * part + 3)
-        one, two = FILM.wrenches(pair)[rows], turn.T @ FILM.wrenches(turned)[rows]
+        one, two = FILM.wrenches(pair)[rows], rotation.T @ FILM.wrenches(turned)[rows]
         assert np.allclose(one, two, rtol=1e-9, atol=1e-9 * np.abs(one).max())
 
 

@@ -49,8 +49,8 @@ def touching_pair(x: tuple, seed: int) -> FramePair:
     rng = np.random.default_rng(seed)
     p1, u1, u2 = rng.normal(size=3), rng.normal(size=6), rng.normal(size=6)
     Q1 = exp_rotation(rng.normal(size=3))
-    turn = exp_rotation(0.2 * rng.normal(size=3))
-    return FramePair(p1, Q1, u1, p1 + Q1 @ np.array(x), Q1 @ turn, u2)
+    rotation = exp_rotation(0.2 * rng.normal(size=3))
+    return FramePair(p1, Q1, u1, p1 + Q1 @ np.array(x), Q1 @ rotation, u2)
 
 
 @pytest.mark.parametrize("name", CONTACTS)

@@ -223,8 +223,8 @@ def test_forces_of_a_mechanism(name: str) -> None:
     """The forces of the rigid engine on the ground have the orders of the report."""
     design, speed, count = EngineDesign(**CASES[name]), 150.0, 400
     engine = inline_engine(a_rod(), design, speed=speed, gas=False)
-    turn = 2 * np.pi / speed
-    run = mbd.simulate(engine, t_end=turn, dt=turn / count, elastic_start="undeformed")
+    period = 2 * np.pi / speed
+    run = mbd.simulate(engine, t_end=period, dt=period / count, elastic_start="undeformed")
     force, moment = np.zeros((2, count, 3))
     names = ["main", *(f"guide {k + 1}" for k in range(design.cylinders))]
     for joint in names:

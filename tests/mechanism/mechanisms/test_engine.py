@@ -52,13 +52,13 @@ def test_a_bank_turns_the_motion() -> None:
         engine = inline_engine(ROD, design, speed=200.0)
         runs.append(simulate(engine, t_end=5e-3, dt=1e-4, tolerance=1e-11))
     c, s = np.cos(bank), np.sin(bank)
-    turn = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+    rotation = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
     for name in ("rod 1", "piston 1"):
         flat, turned = (run.body(name).position for run in runs)
-        np.testing.assert_allclose(turned, flat @ turn.T, atol=1e-9)
+        np.testing.assert_allclose(turned, flat @ rotation.T, atol=1e-9)
     for name in ("gas 1", "main", "drive"):
         flat, turned = (run.element(name).force for run in runs)
-        np.testing.assert_allclose(turned, flat @ turn.T, atol=1e-5 * np.abs(flat).max() + 1e-9)
+        np.testing.assert_allclose(turned, flat @ rotation.T, atol=1e-5 * np.abs(flat).max() + 1e-9)
 
 
 def test_different_rods() -> None:

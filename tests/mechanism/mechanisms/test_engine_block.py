@@ -37,8 +37,8 @@ def rigid_block(design: EngineDesign, mass: float = 40.0, **changes: Any) -> Red
         c, s = np.cos(bank), np.sin(bank)
         for name, height in (("cylinder", 0.12), ("head", 0.2)):
             point = np.array([c, s, 0.0]) * height + np.array([-s, c, 0.0]) * design.pin_offset
-            turn = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1.0]])
-            axes = turn @ np.array([[0, 0, 1.0], [0, 1, 0], [-1, 0, 0]])
+            rotation = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1.0]])
+            axes = rotation @ np.array([[0, 0, 1.0], [0, 1, 0], [-1, 0, 0]])
             places[f"{name}_{k + 1}"] = point + np.array([0.0, 0.0, z]), axes
     places |= {name: (point, np.eye(3)) for name, point in CORNERS.items()}
     places |= changes
@@ -82,8 +82,8 @@ def test_shaking_forces_are_those_of_the_balance(name: str, heads: bool) -> None
     listed = [f"head_{k + 1}" for k in range(design.cylinders)] if heads else ()
     block = EngineBlock(rigid_block(design), heads=listed)
     system = engine(ROD, design, block=block, mounts=mounts(1e10, 2e6), speed=speed)
-    turn = 2 * np.pi / speed
-    run = mbd.simulate(system, t_end=2 * turn, dt=turn / count)
+    period = 2 * np.pi / speed
+    run = mbd.simulate(system, t_end=2 * period, dt=period / count)
     balance = engine_balance(design, ROD)
     scale = balance.oscillating_mass * design.crank_radius
     places = balance.force, balance.moment

@@ -339,13 +339,13 @@ def tapered(comm: MPI.Comm, skew: bool) -> BeamReduction:
         )
     section = Section.rectangle(0.02 * (1 + 0.2 * s), 0.03 * (1 + 0.1 * s))
     shift = np.array([0.1, -0.2, 0.3]) if skew else np.zeros(3)
-    turn = SKEW if skew else np.eye(3)
-    place = lambda s: shift + turn[:, 0] * s  # noqa: E731
+    axes = SKEW if skew else np.eye(3)
+    place = lambda s: shift + axes[:, 0] * s  # noqa: E731
     return reduce_beam(
         BeamModel(mesh, section, STEEL, SKEW if skew else None),
         interfaces={"a": place(UNEVEN[0]), "b": place(UNEVEN[-1])},
         num_modes=6,
-        points={"p": place(1.0) + turn[:, 1] * 0.01},
+        points={"p": place(1.0) + axes[:, 1] * 0.01},
     )
 
 
@@ -361,9 +361,9 @@ def test_axes_and_ranks_do_not_matter() -> None:
             np.linalg.eigvalsh(one.central_inertia), rel=1e-9
         )
         for k in range(2):  # interfaces: the compliance that joints see, in the beam's axes
-            turn = SKEW if other is skew.body else np.eye(3)
+            axes = SKEW if other is skew.body else np.eye(3)
             i, j = one.interfaces[k], other.interfaces[k]
-            T = np.kron(np.eye(2), turn)
+            T = np.kron(np.eye(2), axes)
             here, there = (
                 m @ np.linalg.solve(body.stiffness, m.T)
                 for body, m in ((one, i.motion), (other, T.T @ j.motion))

@@ -377,15 +377,15 @@ LENGTH, RADIUS, SLIDER, SIDE, STEEL = 0.3, 0.15, 0.075552, 0.005, Material(2.0e1
 
 def run_up(speed: float) -> Callable[[float], tuple[float, float, float]]:
     """Return the angle of a crank that runs up smoothly in half a turn, and its derivatives."""
-    turn = 2 * np.pi / speed
+    period = 2 * np.pi / speed
 
     def motion(t: float) -> tuple[float, float, float]:
-        if t >= turn:
-            return speed * (t - turn / 2), speed, 0.0
-        w = 2 * np.pi / turn
+        if t >= period:
+            return speed * (t - period / 2), speed, 0.0
+        w = 2 * np.pi / period
         angle = t**2 / 2 + (np.cos(w * t) - 1) / w**2
         rates = t - np.sin(w * t) / w, 1 - np.cos(w * t)
-        return speed / turn * angle, speed / turn * rates[0], speed / turn * rates[1]
+        return speed / period * angle, speed / period * rates[0], speed / period * rates[1]
 
     return motion
 
@@ -435,8 +435,8 @@ def across(big: Array, middle: Array, small: Array) -> Array:
 def test_the_rod_bends_like_the_exact_beam() -> None:
     """At 150 rad/s, deflections are one percent and forces half of Euler's load."""
     speed = 150.0
-    turn = 2 * np.pi / speed
-    dt, t_end = turn / 400, 2.0 * turn
+    period = 2 * np.pi / speed
+    dt, t_end = period / 400, 2.0 * period
     beam = ExactBeam.square(LENGTH, SIDE, STEEL.young, STEEL.poisson, STEEL.density, 40)
     exact = slider_crank_run(
         beam, crank_radius=RADIUS, slider_mass=SLIDER, motion=run_up(speed), t_end=t_end, dt=dt
@@ -452,7 +452,7 @@ def test_the_rod_bends_like_the_exact_beam() -> None:
 def test_it_agrees_with_a_floating_frame() -> None:
     """At deflections of 1e-4 of the length, the reduced beam gives the same result."""
     speed = 40.0
-    turn = 2 * np.pi / speed
+    period = 2 * np.pi / speed
     model = BeamModel(
         dmesh.create_interval(MPI.COMM_WORLD, 12, [0.0, LENGTH]),
         Section.rectangle(SIDE, SIDE),
@@ -468,7 +468,7 @@ def test_it_agrees_with_a_floating_frame() -> None:
     floating = FlexibleBody(
         "rod", body, position=(RADIUS, 0.0, 0.0) - body_origin(body), damping_ratio=0.0
     )
-    options: dict[str, Any] = {"t_end": 1.5 * turn, "dt": turn / 400}
+    options: dict[str, Any] = {"t_end": 1.5 * period, "dt": period / 400}
     run = simulate(slider_crank(floating, ("big_end", "small_end"), run_up(speed)), **options)
     eta = run.body("rod").eta
     big, small, middle = (

@@ -105,8 +105,8 @@ def test_derivatives_of_the_constraints() -> None:
 def test_multipliers_are_a_wrench_without_resultant() -> None:
     """Forces at the nodes and at the frame are in balance if the gaps are closed."""
     body = bar()
-    turn = exp_quaternion(np.array([0.7, -1.9, 1.2]))
-    q, _ = body.placed(np.concatenate([[0.3, -2.0, 1.0], turn]), np.zeros(6))
+    quaternion = exp_quaternion(np.array([0.7, -1.9, 1.2]))
+    q, _ = body.placed(np.concatenate([[0.3, -2.0, 1.0], quaternion]), np.zeros(6))
     at = body.motion_at(body.frames_of(q), body.nodal_of(q)[0])
     assert np.abs(body.constraints.gaps(at)).max() < 1e-14
     mu = np.random.default_rng(4).normal(size=12)

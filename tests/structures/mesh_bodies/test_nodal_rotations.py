@@ -26,17 +26,17 @@ def test_rotations_of_a_bent_bar(kind: str, degree: int) -> None:
     mesh, tags = box((0, -0.05, -0.05), (1.0, 0.05, 0.05), (20, 2, 2), kind)
     model = ElasticModel(mesh, STEEL, facet_tags=tags, degree=degree)
     body = MeshBody("bar", model, ends(0.0, 1.0, ("left",)))
-    X, radius, turn = body.nodes, 1.5, exp_rotation(np.array([0.9, -1.7, 1.1]))
+    X, radius, rotation = body.nodes, 1.5, exp_rotation(np.array([0.9, -1.7, 1.1]))
     angle = X[:, 0] / radius
     x = np.array([(radius - X[:, 1]) * np.sin(angle), radius - (radius - X[:, 1]) * np.cos(angle)])
-    u = np.column_stack([*x, X[:, 2]]) @ turn.T + [3.0, 1.0, -2.0] - X
-    rotations = NodalRotations(body).at(u, turn[None])
-    sections = turn @ np.array([exp_rotation(np.array([0, 0, a])) for a in angle])
+    u = np.column_stack([*x, X[:, 2]]) @ rotation.T + [3.0, 1.0, -2.0] - X
+    rotations = NodalRotations(body).at(u, rotation[None])
+    sections = rotation @ np.array([exp_rotation(np.array([0, 0, a])) for a in angle])
     off = np.linalg.norm(rotations - sections[body.forces.nodes.owned], axis=(1, 2)) / np.sqrt(2)
     assert off.max() < 0.05 / radius  # rad, the rotation of a cell
-    straight = (X @ turn.T) - X
-    rotations = NodalRotations(body).at(straight, turn[None])
-    assert np.abs(rotations - turn).max() < 1e-12
+    straight = (X @ rotation.T) - X
+    rotations = NodalRotations(body).at(straight, rotation[None])
+    assert np.abs(rotations - rotation).max() < 1e-12
 
 
 def test_a_bent_rod_needs_few_solutions(monkeypatch: pytest.MonkeyPatch) -> None:

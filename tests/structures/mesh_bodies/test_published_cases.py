@@ -233,14 +233,14 @@ def test_relative_velocity() -> None:
     """Velocities of nodes add to the rigid motion in axes of the body; interfaces do not move."""
     mesh, tags = box((0, 0, 0), (1, 0.2, 0.1), (2, 1, 1))
     model = ElasticModel(mesh, Material(1e6, 0.3, 1000.0), facet_tags=tags)
-    x, turn = ufl.SpatialCoordinate(mesh), (np.sqrt(0.5), 0, 0, np.sqrt(0.5))  # x to y
+    x, quaternion = ufl.SpatialCoordinate(mesh), (np.sqrt(0.5), 0, 0, np.sqrt(0.5))  # x to y
     forms: list[Any] = [ufl.as_vector([3 * x[0], 0, 0]), lambda x: np.array([3, 0, 0])[:, None] * x]
     for value in forms:
         body = MeshBody(
             "bar",
             model,
             relative_velocity=value,
-            rotation=turn,
+            rotation=quaternion,
             velocity=(0, 0, 4),
             omega=(0, 1, 0),
         )
