@@ -130,7 +130,7 @@ def test_simulation_tends_to_the_reference() -> None:
 
 @pytest.mark.slow
 def test_digits_of_the_reference() -> None:
-    """An integrator of high order gives the digits of the reference with our equations.
+    """An integrator of high order gives the digits of the reference with these equations.
 
     1e-9 on φ₂ and x₃, 2e-7 on q₁ and q₂, 1e-5 on the multipliers; the reference's axial
     deformations are 5e-6 off.

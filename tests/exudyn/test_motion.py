@@ -83,7 +83,7 @@ class ExudynSystem:
         self.sensors: dict[str, int] = {}
 
     def body(self, model: Model, modes: Array, **placement: Any) -> dict[str, Any]:
-        """Return nodes and object of a flexible body with our modes."""
+        """Return nodes and object of a flexible body with the modes of the package."""
         body = peer_body(finite_elements(model, modes))
         return body.AddObjectFFRFreducedOrder(
             self.mbs, stiffnessProportionalDamping=DAMPING, **placement

@@ -161,9 +161,9 @@ def test_free_frequencies(model: Model, hurty: Any) -> None:
 
 
 def test_modes_span_one_space(model: Model, hurty: Any) -> None:
-    """Our modes with the six rigid motions, and Exudyn's modes: nothing of theirs is outside.
+    """The modes of the package and the six rigid motions contain all modes of Exudyn.
 
-    Exudyn's rotations of an interface are about the mean of its nodes, ours about its centroid.
+    Exudyn rotates an interface about the mean of its nodes, the package about its centroid.
     """
     _, M, positions = model.matrices
     ours = np.column_stack([model.reduction("mean axis").modes, rigid_motions(positions)])

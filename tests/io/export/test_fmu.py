@@ -70,7 +70,7 @@ def torque(k: int) -> float:
 
 
 def stepped(script: Path, inputs: Callable[[int], dict[str, float]]) -> np.ndarray:
-    """Return the outputs at the start and after each step of our own simulator."""
+    """Return the outputs at the start and after each step of a simulator."""
     rod().save(script.with_name("rod.npz"))
     simulator = load_simulator(script)
     rows = [[*simulator.outputs.values()]]

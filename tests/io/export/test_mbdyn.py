@@ -1,4 +1,7 @@
-"""MBDyn files: a reader of the grammar alone, and their equations of motion against ours."""
+"""MBDyn files: a reader of the grammar alone, and the equations of motion in them.
+
+The equations are compared with those of the package.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""SID_FEM files: a reader of the grammar alone, identities, and their equations against ours."""
+"""SID_FEM files: a reader of the grammar alone, identities, and the equations of motion in them.
+
+The equations are compared with those of the package.
+"""
 
 from __future__ import annotations
 
