@@ -17,6 +17,7 @@ MODULE, STIFFNESS = 2e-3, 2e8
 
 
 def involute(angle: float) -> float:
+    """Return inv α = tan α − α."""
     return math.tan(angle) - angle
 
 

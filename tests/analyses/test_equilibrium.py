@@ -70,6 +70,7 @@ def lever(tip_force: float | None, stiffness: float = 40.0) -> System:
 
 
 def lever_angle(load: float, stiffness: float = 40.0) -> float:
+    """Return the angle φ of the lever from k φ = −F l cos φ with l = 1 m."""
     return float(brentq(lambda x: stiffness * x + load * np.cos(x), -1.6, 0.0, xtol=1e-14))
 
 

@@ -18,6 +18,7 @@ ALONG_X = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # the third axis is alo
 
 
 def duffing(speed: float, cubic: float = 900.0) -> mbd.System:
+    """Return an oscillator with a stiffening spring and a harmonic force."""
     return oscillator(lambda t, x, v: -40 * x - cubic * x**3 - 1.5 * v + 2 * np.cos(speed * t))
 
 

@@ -107,6 +107,7 @@ def test_equations_are_those_of_the_reference() -> None:
 
 
 def off(run: Solution, key: str) -> np.ndarray:
+    """Return the relative deviations of a result from the reference."""
     return np.abs(np.asarray(components(run)[key]) / END[key] - 1)
 
 

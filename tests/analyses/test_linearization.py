@@ -42,6 +42,7 @@ ALONG_X = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
 
 
 def pendulum(angle: float = 0.0, damping: float = 0.0) -> System:
+    """Return a pendulum at an initial angle, with a damper in its hinge."""
     ground = Ground({"o": Frame()})
     rotation = (np.cos(angle / 2), 0, 0, np.sin(angle / 2))
     bob = RigidBody(
@@ -141,6 +142,7 @@ MASS, ARM, ACROSS, ALONG = 0.5, 0.1, 0.002, 0.001  # of the top: about its centr
 
 
 def top(spin: float) -> System:
+    """Return a top on a ball joint under gravity."""
     ground = Ground({"o": Frame()})
     body = RigidBody("top", MASS, [ACROSS, ACROSS, ALONG], (0, 0, ARM), frames={"o": Frame()})
     joints = [spherical("tip", ground.frame("o"), body.frame("o"))]

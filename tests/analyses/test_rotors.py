@@ -24,6 +24,7 @@ STIFFNESS, RATIO = 2e6, 0.4  # of the bearings in y, and z over y
 
 @cache
 def shaft(round_section: bool = True) -> mbd.ReducedBody:
+    """Return a reduced shaft of circular or rectangular section with a place for a disc."""
     line = create_interval(MPI.COMM_SELF, COUNT, [0.0, LENGTH])
     section = mbd.forms.Section.circle(RADIUS)
     if not round_section:
@@ -206,6 +207,7 @@ def on_springs(
 
 
 def global_poles(system: mbd.System) -> Any:
+    """Return the poles of a rotor about its equilibrium in global axes."""
     return linearize(system, equilibrium(system, axes="global"), axes="global").poles
 
 

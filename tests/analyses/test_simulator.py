@@ -43,11 +43,13 @@ GRAVITY = (0.0, -9.81, 0.0)
 
 
 def same(one: State, two: State) -> bool:
+    """Return whether two states, with their algorithmic accelerations, are bitwise equal."""
     equal = all(np.array_equal(getattr(one, key), getattr(two, key)) for key in KEYS)
     return equal and np.array_equal(one.memory["algorithmic"], two.memory["algorithmic"])
 
 
 def looped(simulator: Simulator) -> Solution:
+    """Return the solution of a simulator that takes all its steps in a loop."""
     states = [simulator.state]
     while not simulator.steps.done:
         states.append(simulator.step())
@@ -55,6 +57,7 @@ def looped(simulator: Simulator) -> Solution:
 
 
 def gas_engine() -> System:
+    """Return an engine of two cylinders with flexible rods and gas."""
     design = EngineDesign(cylinders=2, bore=0.08)
     return inline_engine(slender_rod(length=0.14, bending=4, axial=1), design, speed=300.0)
 
@@ -80,12 +83,14 @@ def stopped_pendulum() -> System:
 
 
 def pendulum_bodies() -> tuple[Ground, RigidBody]:
+    """Return the ground and the bob of a pendulum."""
     frames = {"pin": Frame(), "c": Frame((1, 0, 0))}
     bob = RigidBody("bob", 2.0, [0.01] * 3, (1, 0, 0), frames=frames)
     return Ground({"pin": Frame()}), bob
 
 
 def arm(*loads: Any, gravity: tuple[float, float, float] = GRAVITY) -> System:
+    """Return a pendulum with a motor and other loads."""
     ground, bob = pendulum_bodies()
     motor = JointLoad("motor", "pin", "rotation", 0.0)
     pin = revolute("pin", ground.frame("pin"), bob.frame("pin"))
@@ -290,12 +295,14 @@ def test_the_system_of_the_user_does_not_change() -> None:
 
 
 def ends() -> tuple[Any, Any]:
+    """Return the frames of a spring between the ground and the bob."""
     ground, bob = pendulum_bodies()
     return ground.frame("pin"), bob.frame("c")
 
 
 # ---- saving and restoring -----------------------------------------------------------------------
 def outputs() -> dict[str, Any]:
+    """Return two outputs as functions of a solution."""
     return {
         "angle": lambda run: run.joint("pin").rotation,
         "y": lambda run: run.sensor("bob")[:, 1],

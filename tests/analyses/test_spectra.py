@@ -16,6 +16,7 @@ TIME = STEP * np.arange(COUNT)
 
 
 def tone(frequency: float, amplitude: float = 2.5, phase: float = 0.4) -> np.ndarray:
+    """Return a sine over the times of the tests."""
     return amplitude * np.sin(2 * np.pi * frequency * TIME + phase)
 
 

@@ -53,6 +53,7 @@ FILM: dict[str, Any] = {"radius": 0.025, "length": 0.01, "clearance": CLEARANCE,
 
 @cache
 def shaft() -> mbd.ReducedBody:
+    """Return a reduced shaft along z with a place for a disc."""
     along_z = np.array([[0.0, 1, 0], [0, 0, 1], [1, 0, 0]])
     line = create_interval(MPI.COMM_SELF, 20, [0.0, LONG])
     beam = mbd.BeamModel(line, mbd.forms.Section.circle(0.025), mbd.STEEL, along_z)
@@ -121,6 +122,7 @@ def whirling(system: mbd.System, size: float) -> tuple[Any, float]:
 
 @cache
 def threshold() -> float:
+    """Return the speed at which the rigid rotor begins to whirl, rad/s."""
     return onset(rigid, 1100.0, 1300.0)
 
 

@@ -46,6 +46,7 @@ def lift(make, *drivers: Driver, position=(0.0, 0.0, 0.3), angle: float = 0.0, l
 
 
 def wave(t: float) -> tuple[float, float, float]:
+    """Return an oscillation of 0.1 with 8 rad/s, its velocity and its acceleration."""
     return 0.1 * np.sin(8 * t), 0.8 * np.cos(8 * t), -6.4 * np.sin(8 * t)
 
 

@@ -26,6 +26,7 @@ SLOPES = np.diff(VALUES) / np.diff(TABLE)
 
 
 def rotor(motion: Motion) -> System:
+    """Return a rotor on a hinge with a driven motion."""
     ground = Ground({"o": Frame()})
     body = RigidBody("rotor", 1.0, [0.1] * 3, frames={"o": Frame()})
     joint = revolute("axis", ground.frame("o"), body.frame("o"))

@@ -51,6 +51,7 @@ class Magnet(LawElement):
 
 
 def pendulum(strength: float = 0.5) -> mbd.System:
+    """Return a pendulum with a magnet near its lowest position."""
     ground = mbd.Ground({"pin": mbd.Frame(), "pole": mbd.Frame((0.1, -1.2, 0))})
     frames = {"pin": mbd.Frame((0, 1, 0)), "tip": mbd.Frame()}
     bob = mbd.RigidBody("bob", 1.0, [0.01] * 3, position=(0, -1, 0), frames=frames)

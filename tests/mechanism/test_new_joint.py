@@ -39,6 +39,7 @@ class Ellipsoid(mbd.mechanism.JointRelation):
 
 
 def bowl(a: float = 0.8) -> mbd.System:
+    """Return a ball whose centre moves on an ellipsoid."""
     ground = mbd.Ground({"centre": mbd.Frame()})
     ball = mbd.RigidBody("ball", 2.0, [0.01] * 3, position=(0, 0, -0.6), frames={"o": mbd.Frame()})
     joint = mbd.mechanism.Joint(

@@ -88,6 +88,7 @@ TIMES: dict[str, Any] = {"t_end": 0.1, "dt": 1e-3, "start": {"pin": 0.5}}
 
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
+    """Return a script with an element that has its own quantities."""
     path = tmp_path / "coil_model.py"
     path.write_text(SCRIPT, encoding="utf-8")
     return path
@@ -95,6 +96,7 @@ def script(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def model(script: Path) -> dict[str, Any]:
+    """Return the names of the script."""
     return runpy.run_path(str(script))
 
 

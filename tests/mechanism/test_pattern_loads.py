@@ -64,6 +64,7 @@ def loaded_body() -> ReducedBody:
 
 
 def random_state() -> np.ndarray:
+    """Return random coordinates of a body, with a quaternion of unit length."""
     q = RNG.uniform(-1, 1, 11)
     q[3:7] /= np.linalg.norm(q[3:7])
     return q

@@ -16,11 +16,13 @@ AXES = exp_rotation(np.array([-1.3, 0.2, 0.7]))
 
 
 def rigid() -> mbd.RigidBody:
+    """Return a rigid link with two frames, one of which is tilted."""
     frames = {"a": mbd.Frame((0.1, 0.2, -0.3), TILTED), "b": mbd.Frame((-0.4, 0.1, 0.6))}
     return mbd.RigidBody("link", 2.0, [0.1] * 3, frames=frames, position=(7, 8, 9), rotation=AXES)
 
 
 def flexible() -> mbd.FlexibleBody:
+    """Return a flexible arm with two points."""
     body = rod()
     point = MaterialPoint("a", (0.2, 0.0, 0.01), np.zeros((body.num_modes, 3)))
     end = MaterialPoint("b", (-0.1, 0.3, 0.02), np.zeros((body.num_modes, 3)))

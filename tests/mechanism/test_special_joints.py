@@ -19,6 +19,7 @@ O = GROUND.frame("o")  # noqa: E741
 
 
 def turned(*vector: float) -> Array:
+    """Return the rotation matrix of a rotation vector."""
     return exp_rotation(np.array(vector))
 
 
@@ -30,6 +31,7 @@ def drift(run: mbd.results.Solution) -> float:
 
 # ---- screw --------------------------------------------------------------------------------------
 def nut(pitch: float, mass: float = 2.0, inertia: float = 1e-3, **options: float) -> mbd.System:
+    """Return a nut on a vertical screw under gravity."""
     body = mbd.RigidBody("nut", mass, [inertia] * 3, frames={"o": mbd.Frame()})
     joint = mbd.screw("screw", O, body.frame("o"), pitch, **options)
     return mbd.System([GROUND, body], [joint], gravity=(0, 0, -G))
@@ -175,6 +177,7 @@ def test_both_shafts_rotate_by_the_same_angle(bend: float) -> None:
 
 # ---- points on curves ---------------------------------------------------------------------------
 def bead(curve: mbd.mechanism.Curve, u: float) -> mbd.System:
+    """Return a bead on a wire at a parameter u of its curve."""
     body = mbd.RigidBody(
         "bead", 1.5, [1e-3] * 3, position=curve.point(u), frames={"o": mbd.Frame()}
     )
@@ -183,6 +186,8 @@ def bead(curve: mbd.mechanism.Curve, u: float) -> mbd.System:
 
 
 def cycloid(radius: float, first: float = -3.0) -> mbd.mechanism.Curve:
+    """Return a cycloid, on which the period does not depend on the amplitude."""
+
     def point(u: float) -> tuple[float, float, float]:
         return radius * (u + np.sin(u)), 0.0, radius * (1 - np.cos(u))
 
@@ -359,6 +364,7 @@ def test_a_disc_that_falls_flat() -> None:
 
 
 def sleigh(arm: float, mass: float, inertia: float, spin: float) -> mbd.System:
+    """Return Chaplygin's sleigh: a body on a knife edge at a distance from its centre of mass."""
     body = mbd.RigidBody(
         "sleigh",
         mass,

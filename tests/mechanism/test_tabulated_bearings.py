@@ -21,6 +21,7 @@ DAMPING_AT_150 = [[2e4, 200.0, 0.0], [200.0, 1.7e4, 0.0], [0.0, 0.0, 0.0]]
 
 
 def random_table() -> mbd.mechanism.BearingTable:
+    """Return a table of random coefficients at four speeds."""
     rng = np.random.default_rng(2)
     return mbd.mechanism.BearingTable([-9.0, -2.0, 1.0, 9.0], *rng.normal(size=(2, 4, 3, 3)))
 

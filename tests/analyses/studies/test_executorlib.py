@@ -53,6 +53,7 @@ def test_results_are_those_of_rank_0_and_errors_those_of_any_rank() -> None:
 
 @pytest.fixture(scope="module")
 def executorlib() -> Iterator[Any]:
+    """Return the package executorlib, or skip the test."""
     yield pytest.importorskip("executorlib")
 
 

@@ -255,5 +255,6 @@ def test_a_study_in_a_worker_starts_no_workers() -> None:
 
 
 def nested(x: int) -> dict[str, bool]:
+    """Return whether a study inside of a case runs in the process of the case."""
     inner = sweep(lambda y: os.getpid(), {"y": [1, 2, 3]})
     return {"alone": bool((inner["result"] == os.getpid()).all())}

@@ -22,12 +22,14 @@ COMMAND = [sys.executable, "-m", "dolfinx_mbd"]
 
 @pytest.fixture(scope="module")
 def mesh(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the path of the mesh of a coarse rod."""
     path = tmp_path_factory.mktemp("processes") / "rod.msh"
     assert main(["mesh", "rod", "--size", "0.012", "--order", "1", "-o", str(path)]) == 0
     return path
 
 
 def _reduce(mesh: Path, output: Path) -> list[str]:
+    """Return the arguments of a reduction of the mesh."""
     ends = ["--interface", "big_end", "--interface", "small_end"]
     words = ["--material", "steel", *ends, "--modes", "3", "--degree", "1", "-o", str(output)]
     return ["reduce", str(mesh), *words]

@@ -44,6 +44,7 @@ OUTPUTS = ["pin.rotation", "arm.velocity.y", "tip.position.y", "tip.omega.z", "p
 
 
 def simulator(**options: object) -> mbd.Simulator:
+    """Return a simulator of a flexible arm with a rigid tip, and loads of all kinds with C code."""
     ground = mbd.Ground({"pin": mbd.Frame((-0.5, 0, 0)), "wall": mbd.Frame((0.3, 0.8, 0.2))})
     arm = mbd.FlexibleBody("arm", rod())
     frames = {"ball": mbd.Frame(), "end": mbd.Frame((0.3, 0, 0.1))}
@@ -67,11 +68,13 @@ def simulator(**options: object) -> mbd.Simulator:
 
 
 def values(k: int) -> list[float]:
+    """Return the inputs of a step."""
     return [2.0 * float(np.sin(0.1 * k)), 2.0 if k < 30 else -4.0, 200.0 if k < 50 else 300.0]
 
 
 @pytest.fixture(scope="module", params=[2, 3], ids=["FMI 2", "FMI 3"])
 def unit(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an FMU of the arm, in a folder with a space in its name."""
     path = tmp_path_factory.mktemp("a folder") / "arm.fmu"
     return export_compiled_fmu(simulator(), path, fmi=request.param)
 
@@ -281,6 +284,7 @@ def lifted() -> mbd.Simulator:
 
 
 def engine() -> mbd.Simulator:
+    """Return a simulator of a three-cylinder engine with flexible rods and without gas."""
     design = mbd.mechanisms.EngineDesign(
         crank_radius=0.2, spacing=0.5, piston_mass=0.3, crank_mass=2.0,
         throw_angles=(0.0, 4 * np.pi / 3, 2 * np.pi / 3),

@@ -90,6 +90,7 @@ def read_strictly(path: Path) -> Superelement:
 
 
 def written(body: ReducedBody, folder: Path, **options: object) -> Superelement:
+    """Return the data of an exported file."""
     report = export(body, folder / "tower", "extptfm", overwrite=True, **options)
     assert report.paths[0].name == "tower.dat"
     return both(report.paths[0])

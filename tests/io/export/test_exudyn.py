@@ -79,6 +79,7 @@ def loaded(path: Path) -> tuple[Any, dict[str, list[int]]]:
 
 @pytest.fixture(scope="module")
 def model() -> Model:
+    """Return a steel bar for both programs."""
     return bar(STEEL)
 
 
@@ -154,6 +155,7 @@ def test_slider_crank(
 
 
 def particles() -> ReducedBody:
+    """Return a body of particles with a point that moves in three modes."""
     n = 3
     point = MaterialPoint("middle", [0.1, 0.2, 0.3], np.arange(3 * n).reshape(n, 3) / 10)
     return Particles(n).body().replace(points=(point,))

@@ -49,6 +49,7 @@ def simulator():
 
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
+    """Return the script of an arm, beside the file of its body."""
     rod().save(tmp_path / "rod.npz")
     path = tmp_path / "arm_model.py"
     path.write_text(SCRIPT)
@@ -57,6 +58,7 @@ def script(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=[2, 3], ids=["FMI 2", "FMI 3"])
 def unit(request: pytest.FixtureRequest, script: Path) -> Path:
+    """Return an FMU of the script that contains the file of the body."""
     files = str(script.with_name("rod.npz"))
     path = script.with_name("arm.fmu")
     command = ["export-fmu", str(script), "-o", str(path), "--fmi", str(request.param)]
@@ -66,6 +68,7 @@ def unit(request: pytest.FixtureRequest, script: Path) -> Path:
 
 
 def torque(k: int) -> float:
+    """Return the torque in a step, N m."""
     return 2.0 * float(np.sin(0.2 * k))
 
 

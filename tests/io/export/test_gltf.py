@@ -19,6 +19,7 @@ pygltflib = pytest.importorskip("pygltflib")
 
 @pytest.fixture(scope="module")
 def body() -> ReducedBody:
+    """Return a reduced box."""
     return reduced("rigid")
 
 

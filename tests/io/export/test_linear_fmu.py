@@ -53,6 +53,7 @@ def linearization():
 
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
+    """Return the script of a linearized arm, beside the file of its body."""
     rod().save(tmp_path / "rod.npz")
     path = tmp_path / "linear_model.py"
     path.write_text(SCRIPT)
@@ -61,6 +62,7 @@ def script(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def unit(script: Path) -> Path:
+    """Return an FMU (FMI 2.0) of the script."""
     path = script.with_name("arm.fmu")
     assert main(["export-fmu", str(script), "-o", str(path), "--linear", str(DT)]) == 0
     return path
@@ -76,12 +78,14 @@ def unit3(script: Path) -> Path:
 
 
 def linearized(script: Path) -> mbd.LinearizedSystem:
+    """Return the linearized system of the script."""
     names: dict = {"__file__": str(script)}
     exec(script.read_text(), names)
     return names["linearization"]()
 
 
 def inputs(steps: np.ndarray) -> np.ndarray:
+    """Return the two inputs at some steps, (steps, 2)."""
     return np.column_stack([np.sin(0.1 * steps), 3.0 * (steps > 50)])
 
 

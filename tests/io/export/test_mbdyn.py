@@ -85,6 +85,7 @@ MANUAL = """** MBDyn MODAL DATA FILE
 
 
 def written(tmp_path: Path, kind: str, **options: Any) -> FemFile:
+    """Return the contents of an exported file."""
     return read_fem(export(reduced(kind), tmp_path / "body", "mbdyn", **options).paths[0])
 
 

@@ -72,6 +72,7 @@ end part
 
 
 def written(tmp_path: Path, kind: str, dialect: str = "simpack", **options: Any) -> SidFile:
+    """Return the contents of a file that is exported in a dialect."""
     path = export(
         reduced(kind), tmp_path / "body", "sid", dialect=dialect, overwrite=True, **options
     ).paths[0]
@@ -201,6 +202,7 @@ def test_frequencies(tmp_path: Path, kind: str) -> None:
 
 
 def _hz(K: np.ndarray, M: np.ndarray) -> np.ndarray:
+    """Return the frequencies of K and M, Hz."""
     return np.sqrt(np.sort(np.linalg.eigvals(np.linalg.solve(M, K)).real)) / (2 * np.pi)
 
 

@@ -31,6 +31,7 @@ SCALE = np.sqrt(STEEL.young * SIDE**2 / 12 / STEEL.density) / LENGTH**2
 
 @cache
 def blade() -> ReducedBody:
+    """Return a slender blade along x, held at its root by the interface "hub"."""
     corners = [np.array([0.0, -SIDE / 2, -SIDE / 2]), np.array([LENGTH, SIDE / 2, SIDE / 2])]
     box = dmesh.create_box(MPI.COMM_WORLD, corners, (36, 1, 1), cell_type=dmesh.CellType.hexahedron)
     facets = dmesh.locate_entities_boundary(box, 2, lambda x: np.isclose(x[0], 0.0))

@@ -106,6 +106,7 @@ def test_a_plane_body_keeps_one_interface() -> None:
 
 
 def _vertices(mesh: Any, facets: np.ndarray) -> np.ndarray:
+    """Return the nodes of facets."""
     from dolfinx.mesh import entities_to_geometry
 
     mesh.topology.create_connectivity(1, mesh.topology.dim)

@@ -32,12 +32,14 @@ LEFT, RIGHT = [10, 20, 30, 40], [170, 180, 190, 200]
 
 @pytest.fixture
 def job(tmp_path: Path) -> Path:
+    """Return the path, without suffix, of a copy of the job of CalculiX."""
     for suffix in (".inp", ".sti", ".mas", ".dof"):
         shutil.copy(JOB.with_suffix(suffix), tmp_path)
     return tmp_path / "bar"
 
 
 def edit(path: Path, change: Callable[[str], str]) -> None:
+    """Replace the text of a file by a changed text."""
     path.write_text(change(path.read_text()))
 
 

@@ -42,6 +42,7 @@ from tests.models.bodies import dynamic_stiffness
 
 
 def write_matrix_market(folder: Path, first: int) -> tuple[Path, Path, Path]:
+    """Write K, M and the positions of nodes numbered from `first`; return the paths."""
     K, M, nodes = bar().matrices
     for name, matrix in (("K", K), ("M", M)):
         scipy.io.mmwrite(folder / f"{name}.mtx", matrix, precision=17, symmetry="symmetric")

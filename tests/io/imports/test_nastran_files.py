@@ -54,6 +54,7 @@ ACCURACY = {(4, 1): 1e-5, (4, 2): 1e-14, (8, 1): 1e-14, (8, 2): 1e-14}
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the files of Nastran's superelements."""
     folder = tmp_path_factory.mktemp("nastran")
     archive = Path(__file__).parents[2] / "data" / "nastran_superelements.zip"
     zipfile.ZipFile(archive).extractall(folder)
@@ -61,6 +62,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def part(files: Path, name: str) -> ReducedMatrices:
+    """Return a superelement from its OP4 and punch files."""
     element = read_op4(files / f"{name}.op4", bulk=files / f"{name}.pch")
     assert isinstance(element, ReducedMatrices)
     return element
@@ -77,6 +79,7 @@ def local_matrices(files: Path, name: str) -> tuple[list[Any], list[tuple[int, i
 
 
 def body(element: Any) -> Any:
+    """Return the body of reduced matrices, which have a warning about their inertia."""
     with pytest.warns(FirstOrderInertiaWarning):
         return body_from_reduced(element)
 

@@ -31,6 +31,7 @@ UNITS = {"m-kg-s": {}, "mm-t-s": {"length": 1e-3, "mass": 1e3}}
 
 
 def imported(matrices: Any) -> Any:
+    """Return the body of reduced matrices, which have a warning about their inertia."""
     with pytest.warns(
         FirstOrderInertiaWarning, match="Coriolis coupling.*Use it well below .* rpm"
     ):
@@ -82,6 +83,7 @@ def test_what_is_lost_in_a_slider_crank() -> None:
 
 
 def good() -> dict[str, Any]:
+    """Return the arguments of valid matrices."""
     element = superelement(reference())
     return {
         "stiffness": element.stiffness, "mass": element.mass, "points": element.points,

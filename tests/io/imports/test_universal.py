@@ -106,6 +106,7 @@ def test_axes_of_nodes(tmp_path: Path) -> None:
 
 
 def complex_modes() -> NodalModes:
+    """Return three complex modes of five nodes with random numbers."""
     random = np.random.default_rng(3)
     shapes = random.standard_normal((3, 5, 3)) + 1j * random.standard_normal((3, 5, 3))
     points = random.standard_normal((5, 3))

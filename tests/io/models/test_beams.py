@@ -29,10 +29,12 @@ bodies:
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep bodies of model files in a cache of the test."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 def written(folder: Path, text: str) -> Path:
+    """Return the path of a model file with a text."""
     path = folder / "model.yaml"
     path.write_text(text)
     return path

@@ -32,6 +32,7 @@ CONTROL = StateFormula(
 
 
 def maxwell(motion: Any) -> Any:
+    """Return force and moment of Maxwell elements along x and y, and the rates of their states."""
     stretch = motion.states
     force = (*(-SPRING * stretch), 0.0)
     moment = (0.0, 0.0, -0.1 * motion.omega[2])
@@ -39,6 +40,7 @@ def maxwell(motion: Any) -> Any:
 
 
 def control(t: float, s: float, rate: float, states: Any) -> Any:
+    """Return the torque of a PI controller to 20 rad/s, and the rate of its state."""
     return GAIN * (20 - rate) + 30 * states[0], [20 - rate]
 
 

@@ -46,6 +46,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def written(folder: Path, text: str) -> Path:
+    """Return the path of a model file with a text."""
     path = folder / "model.yaml"
     path.write_text(text)
     return path

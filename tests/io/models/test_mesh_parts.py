@@ -25,10 +25,12 @@ ENDS = ("foot", "head")
 
 
 def bar() -> Any:
+    """Return a bar with named ends."""
     return tutorials.tagged_bar((0.3, 0.01, 0.02), (5, 1, 1), ENDS)
 
 
 def written_mesh(mesh: Any, path: Path) -> None:
+    """Write a mesh as a file of gmsh."""
     arrays = gathered_mesh(mesh)
     if arrays is not None:
         path.write_text(msh_text(arrays))

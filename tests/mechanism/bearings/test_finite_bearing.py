@@ -28,6 +28,7 @@ R, C, MU = RADIUS, CLEARANCE, VISCOSITY
 
 
 def bearing(length: float, shape: tuple[int, int], **options: object) -> FiniteBearing:
+    """Return a bearing of a length on a grid of intervals."""
     oil = options.pop("oil", MU)
     return FiniteBearing("film", *ENDS, R, length, C, oil, shape=shape, **options)  # type: ignore[arg-type]
 

@@ -22,10 +22,12 @@ POWER = 3  # place in the state of a film
 
 
 def short(length: float, **options: object) -> ShortBearing:
+    """Return a short bearing of a length."""
     return ShortBearing("film", *ENDS, R, length, C, MU, **options)  # type: ignore[arg-type]
 
 
 def finite(length: float, shape: tuple[int, int], **options: object) -> FiniteBearing:
+    """Return a bearing of a length on a grid of intervals."""
     oil = options.pop("oil", MU)
     return FiniteBearing("film", *ENDS, R, length, C, oil, shape=shape, **options)  # type: ignore[arg-type]
 

@@ -34,6 +34,7 @@ SUPPLIES = {
 
 
 def bearing(length: float, shape: tuple[int, int], **options: object) -> FiniteBearing:
+    """Return a bearing that conserves mass, by default with a groove."""
     options = {"oil": MU, "cavitation": "mass_conserving", "supply": SUPPLIES["groove"]} | options
     return FiniteBearing("film", *ENDS, R, length, C, shape=shape, **options)  # type: ignore[arg-type]
 

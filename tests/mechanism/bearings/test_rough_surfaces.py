@@ -21,6 +21,7 @@ PATTERNS = [1 / 9, 1 / 6, 1 / 3, 1, 3, 6, 9]
 
 @kernel
 def film(h: float, values: np.ndarray) -> tuple[float, ...]:
+    """Return the averaged thicknesses of a film with the gap h, each followed by its slope."""
     f = film_at(h, values)
     return (
         f.around, f.around_slope, f.along, f.along_slope, f.entrained, f.entrained_slope,
@@ -29,11 +30,13 @@ def film(h: float, values: np.ndarray) -> tuple[float, ...]:
 
 
 def bearing(length: float = R, **options: object) -> FiniteBearing:
+    """Return a bearing with rough surfaces, by default with isotropic ones."""
     options = {"shape": (48, 10), "asperities": Asperities(SIGMA, pattern=1)} | options
     return FiniteBearing("film", *ENDS, R, length, C, MU, **options)  # type: ignore[arg-type]
 
 
 def constants(pattern: float, journal: float = 0.5) -> np.ndarray:
+    """Return the numbers of a bearing with a pattern of the roughness."""
     surfaces = Asperities(SIGMA, pattern=pattern, journal_share=journal)
     return bearing(asperities=surfaces).grid.values
 

@@ -132,11 +132,14 @@ def test_slices_resist_misalignment() -> None:
 DATA = SimpleNamespace(
     l=(0.153, 0.306), a=0.05, b=0.025, c=0.001, m=(0.038, 0.038, 0.076), J=(7.4e-5, 5.9e-4, 2.7e-6)
 )
+"""Lengths l of crank and rod; half length a, half height b and clearance c of the slider, m; masses
+m, kg, and moments of inertia J, kg m², of crank, rod and slider."""
 LAW = mbd.ContactLaw(1e8, 1.5, damping=mbd.mechanism.contact_damping(0.4, 2.0))
 G = 9.81
 
 
 def flores_mechanism() -> mbd.System:
+    """Return the slider-crank of Flores with a clearance between slider and guide."""
     (l1, l2), (m1, m2, m3), (J1, J2, J3) = DATA.l, DATA.m, DATA.J
     ground = mbd.Ground({"main": mbd.Frame(), "guide": mbd.Frame(axes=ALONG_X)})
     frames = {"main": mbd.Frame((-l1 / 2, 0, 0)), "pin": mbd.Frame((l1 / 2, 0, 0))}

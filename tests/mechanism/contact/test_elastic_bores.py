@@ -22,6 +22,7 @@ ENDS = ("ring", "bore"), ("journal", "pin")
 
 
 def contact(law: mbd.ContactLaw = LAW, slices: int = 3) -> ElasticContact:
+    """Return the contact of a pin in an elastic bore."""
     bore = elastic_body().bore("bore")
     sizes = {"clearance": 0.3 * CLEARANCE, "radius": 0.0, "slices": slices}
     result = mbd.mechanism.bore_contact("pin", *ENDS, law=law, bore=bore, **sizes)
@@ -30,6 +31,7 @@ def contact(law: mbd.ContactLaw = LAW, slices: int = 3) -> ElasticContact:
 
 
 def surface_motion(seed: int) -> np.ndarray:
+    """Return random coefficients of the surface of the bore, and their rates, (2, 15)."""
     rng = np.random.default_rng(seed)
     return np.array([rng.normal(size=15) * 1e-6, rng.normal(size=15) * 1e-3])
 

@@ -37,6 +37,7 @@ def two_balls(
 
 
 def quantities(records: list[warnings.WarningMessage]) -> list[str | None]:
+    """Return the quantities of the warnings of the package."""
     return [w.message.quantity for w in records if isinstance(w.message, MbdWarning)]
 
 

@@ -22,13 +22,16 @@ SECOND = RATIO + RATIO**3 / 4 + 15 * RATIO**5 / 128 + 35 * RATIO**7 / 512  # of 
 
 
 def a_rod(mass: float = 0.3, share: float = 0.3) -> Any:
+    """Return a rod whose masses are at its ends, with a share of the mass at the small end."""
     return rigid_rod(ROD, mass, centre=share * ROD, inertia=mass * share * (1 - share) * ROD**2)
 
 
+# Masses with the default rod: the piston and 30 % of the rod, and the other 70 % of it, kg
 OSCILLATING, ROTATING = PISTON + 0.3 * 0.3, 0.3 * 0.7
 
 
 def balance(**arguments: Any) -> Any:
+    """Return the balance of an engine of a design, with the same rods."""
     options = {key: arguments.pop(key) for key in ("unbalance", "couple") if key in arguments}
     return engine_balance(EngineDesign(**arguments), a_rod(), **options)
 

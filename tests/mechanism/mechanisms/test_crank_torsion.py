@@ -24,6 +24,7 @@ DISCS = {"nose": 0.02, "flange": 0.3}  # moments of inertia of pulley and flywhe
 
 
 def stations(crank: Crankshaft) -> list[str]:
+    """Return the interfaces of a crankshaft from its nose to its flange."""
     return ["nose", *(f"main_{k + 1}" for k in range(crank.throws + 1)), "flange"]
 
 

@@ -29,6 +29,7 @@ ROD = rigid_rod(length=0.137, mass=0.3, thickness=0.01)
 
 
 def position(system: System, name: str) -> np.ndarray:
+    """Return the initial position of a body, m."""
     q = consistent_state(system).q
     return q[system.q_slices[system.body_index(name)]][:3]
 

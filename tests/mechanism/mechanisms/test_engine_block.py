@@ -59,6 +59,7 @@ def rigid_block(design: EngineDesign, mass: float = 40.0, **changes: Any) -> Red
 
 
 def mounts(stiffness: float, damping: float) -> dict[str, Any]:
+    """Return the stiffness and damping of a mount at each corner of the block."""
     scales = np.array([1.0, 1.0, 1.0, 0.01, 0.01, 0.01])
     return {name: (stiffness * scales, damping * scales) for name in CORNERS}
 

@@ -107,6 +107,7 @@ def test_flywheel_on_the_flange() -> None:
 
 @pytest.fixture(scope="module")
 def flexible() -> tuple[mbd.geometry.Crankshaft, ReducedBody]:
+    """Return a crankshaft of one throw and its reduced body."""
     shaft = mbd.geometry.Crankshaft(throw_angles=[0.0], fillet=0.0, size=0.015, order=1)
     mesh = mbd.build_mesh(shaft, MPI.COMM_WORLD)
     names = ["main_1", "main_2", "pin_1", "flange"]

@@ -27,6 +27,7 @@ CYCLE, RUN_IN = 1000, 170  # steps; the run-in is 120 degrees
 
 @pytest.fixture(scope="module")
 def rod() -> mbd.ReducedBody:
+    """Return a reduced rod with pressure modes in its big end."""
     big = mbd.InterfaceSpec(kind="averaged", pressure_modes=0.02)
     ends = {"big_end": big, "small_end": mbd.InterfaceSpec(kind="averaged")}
     mesh = mbd.build_mesh(mbd.ConnectingRod(size=0.012), MPI.COMM_WORLD)

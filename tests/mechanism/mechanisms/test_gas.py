@@ -18,6 +18,7 @@ DEGREES = np.arange(0.0, 720.1, 2.0)
 
 
 def bar(degrees: Any) -> np.ndarray:
+    """Return a periodic pressure (bar) over the crank angle (°)."""
     return 3.0 + np.cos(np.radians(degrees) / 2) + 0.5 * np.sin(np.radians(degrees))
 
 

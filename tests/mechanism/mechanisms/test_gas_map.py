@@ -25,10 +25,12 @@ SPEEDS = np.array([100.0, 150.0, 300.0])
 
 
 def curve(degrees: Any) -> np.ndarray:
+    """Return a periodic pressure (Pa) over the crank angle (°)."""
     return 1e5 * (3.0 + np.cos(np.radians(degrees) / 2) + 0.5 * np.sin(np.radians(degrees)))
 
 
 def a_map(interpolation: Any = "cubic") -> PressureMap:
+    """Return a map of this pressure, multiplied by a factor for each speed."""
     rows = np.outer([1.0, 2.0, 1.5], curve(DEGREES))
     return PressureMap(np.radians(DEGREES), SPEEDS, rows, interpolation=interpolation)
 

@@ -36,6 +36,7 @@ def engine(supply: OilSupply, cavitation: str, *, mains: bool = False) -> mbd.Sy
 
 @pytest.fixture(scope="module")
 def run() -> mbd.results.Solution:
+    """Return a run of one cycle with films that conserve mass."""
     system = engine(HOLE, "mass_conserving")
     return mbd.simulate(system, t_end=CYCLE, dt=CYCLE / 1440, method=DAMPED)
 

@@ -89,6 +89,7 @@ def read_fem(path: Path) -> FemFile:
 
 
 def _group(file: FemFile, number: int, values: _Values) -> None:
+    """Read a record group of a file."""
     nodes, n = file.num_nodes, file.num_modes
     shapes: dict[int, tuple[int, ...]] = {
         3: (n,),

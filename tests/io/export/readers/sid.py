@@ -96,6 +96,7 @@ def read_sid(path: Path, *, q_second: bool) -> SidFile:
 
 
 def _refmod(reader: _Reader, file: SidFile) -> None:
+    """Read the mass and the names of the modes."""
     count = 0
     while (line := reader.next()) != "end refmod":
         if line.startswith("mass"):
@@ -111,6 +112,8 @@ def _refmod(reader: _Reader, file: SidFile) -> None:
 
 
 class _Reader:
+    """Lines of a file, which are read from the first to the last."""
+
     def __init__(self, lines: list[str], q_second: bool) -> None:
         self.lines, self.q_second = lines, q_second
 
