@@ -99,11 +99,13 @@ class Bench:
 
 @pytest.fixture(scope="module")
 def motion() -> Solution:
+    """Return a short run of a slider-crank."""
     return simulate(mechanisms.slider_crank(slender_rod(), **CRANK), t_end=1e-3, dt=2e-4)
 
 
 @pytest.fixture
 def bench(comm: MPI.Intracomm, tmp_path: Path, motion: Solution) -> Bench:
+    """Return the objects that the calls need."""
     return Bench(comm, comm.bcast(tmp_path, root=0), motion)
 
 
@@ -172,18 +174,22 @@ def no_group(model: Any) -> None:
 
 
 def engine(**options: Any) -> Call:
+    """Return a call of `inline_engine` with options."""
     return lambda b: mechanisms.inline_engine(slender_rod(), **({"speed": 10.0} | options))
 
 
 def design(**options: Any) -> Call:
+    """Return a call of `EngineDesign` with options."""
     return lambda b: mechanisms.EngineDesign(**options)
 
 
 def slider(rod: Any = None, **options: Any) -> Call:
+    """Return a call of `slider_crank` with options."""
     return lambda b: mechanisms.slider_crank(rod or slender_rod(), **(CRANK | options))
 
 
 def system(bodies: Any = (GROUND, BOB), joints: Any = (PIVOT,), **options: Any) -> Call:
+    """Return a call of `System`, by default with a valid pendulum."""
     return lambda b: System(bodies, joints, **options)
 
 
@@ -197,6 +203,7 @@ def run(
 
 
 def rod(**changes: Any) -> Call:
+    """Return a call that changes the data of a body."""
     return lambda b: slender_rod().replace(**changes)
 
 
@@ -210,10 +217,12 @@ def tilted() -> ReducedBody:
 
 
 def loaded(name: str, write: Callable[[Path], object]) -> Call:
+    """Return a call that loads a body from a damaged file."""
     return lambda b: ReducedBody.load(b.file(name, write))
 
 
 def newer(path: Path) -> None:
+    """Write a file of a later version."""
     with np.load(slender_rod().save(path)) as file:
         arrays = {name: file[name] for name in file.files}
     header = json.loads(str(arrays["header"])) | {"version": 99}
@@ -221,10 +230,12 @@ def newer(path: Path) -> None:
 
 
 def saved_header(header: Any) -> Callable[[Path], object]:
+    """Return a function that writes a file with a header only."""
     return lambda path: np.savez(path, header=header)
 
 
 def truncated(path: Path) -> None:
+    """Write half of a file."""
     data = slender_rod().save(path).read_bytes()
     path.write_bytes(data[: len(data) // 2])
 

@@ -278,6 +278,7 @@ def test_positions_with_units() -> None:
 
 
 def _recursive() -> list[object]:
+    """Return a list that contains itself."""
     value: list[object] = [1.0]
     value.append(value)
     return value

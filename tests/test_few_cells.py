@@ -65,6 +65,7 @@ def swing(reduction: mbd.reduction.Reduction) -> Any:
 
 
 def reduction_with_loads(case: Case) -> Results:
+    """Return frequencies and loads of a reduction."""
     mesh = case.mesh()
     loads = {
         "top": mbd.reduction.pressure(mesh, "top"),
@@ -88,17 +89,20 @@ def reduction_with_loads(case: Case) -> Results:
 
 
 def averaged_interfaces(case: Case) -> Results:
+    """Return frequencies with averaged interfaces."""
     reduction = case.reduction(interfaces=mbd.InterfaceSpec.each(ENDS, "averaged"))
     return {"frequencies": reduction.body.frequencies}
 
 
 def iterative_solver(case: Case) -> Results:
+    """Return frequencies by the iterative solver."""
     mesh = case.mesh(CellType.tetrahedron)
     body = mbd.reduce(mesh, ALLOY, interfaces=ENDS, num_modes=1, solver="iterative").body
     return {"frequencies": body.frequencies}
 
 
 def natural_modes(case: Case) -> Results:
+    """Return frequencies of the free and of the held body."""
     free = mbd.modal_analysis(case.mesh(), ALLOY, num_modes=4)
     held = mbd.modal_analysis(case.mesh(), ALLOY, num_modes=4, held=["left"])
     assert (free.num_rigid, held.num_rigid) == (6, 0)
@@ -106,6 +110,7 @@ def natural_modes(case: Case) -> Results:
 
 
 def rotating_modes(case: Case) -> Results:
+    """Return frequencies and critical speed of the rotating body."""
     structure = mbd.structures.rotating_structure(case.mesh(), ALLOY, held=["left"])
     modes = mbd.structures.rotating_modes(structure, 700.0, num_modes=4)
     diagram = mbd.structures.campbell(structure, [0.0, 300.0], num_modes=2)
@@ -123,6 +128,7 @@ def rotating_modes(case: Case) -> Results:
 
 
 def prescribed_motion(case: Case) -> Results:
+    """Return results of a prescribed motion."""
     motion = PrescribedMotion(
         omega=lambda t: 400.0 * t / 1e-3,
         alpha=400.0 / 1e-3,
@@ -147,6 +153,7 @@ def prescribed_motion(case: Case) -> Results:
 
 
 def derivatives(case: Case) -> Results:
+    """Return derivatives of the body."""
     reduction = case.reduction(stiffening=True)
     assert reduction.model is not None
     x = ufl.SpatialCoordinate(reduction.model.plain_mesh)
@@ -161,6 +168,7 @@ def derivatives(case: Case) -> Results:
 
 
 def recovery(case: Case) -> Results:
+    """Return stress at places, gauges and sections."""
     reduction = case.reduction()
     source, history = Recovery(reduction), swing(reduction)
     places = mbd.most_stressed(source, history, 3)
@@ -177,6 +185,7 @@ def recovery(case: Case) -> Results:
 
 
 def strength(case: Case) -> Results:
+    """Return safety factors."""
     options = mbd.ReductionOptions(static_correction=True)
     reduction = case.reduction(options=options)
     wrenches = {"left": [-1e4, 0, 0, 0, 0, 0], "right": [1e4, 0, 0, 0, 9.0, 0]}
@@ -186,6 +195,7 @@ def strength(case: Case) -> Results:
 
 
 def fatigue(case: Case) -> Results:
+    """Return fatigue lives of cells and of the surface."""
     reduction = case.reduction()
     runs = [(swing(reduction), 1.0)]
     inside = mbd.fatigue(Recovery(reduction), runs, material=S_N)
@@ -199,6 +209,7 @@ def fatigue(case: Case) -> Results:
 
 
 def noise(case: Case) -> Results:
+    """Return the radiated power."""
     reduction = case.reduction()
     return {
         "power": mbd.durability.radiated_power(reduction, swing(reduction)).power,
@@ -209,6 +220,7 @@ def noise(case: Case) -> Results:
 
 
 def exports(case: Case) -> Results:
+    """Return the contents of exported files."""
     body = case.reduction().body
     case.folder.mkdir(parents=True, exist_ok=True)
     if case.comm.rank == 0:

@@ -123,6 +123,7 @@ class Models:
 
 @pytest.fixture(scope="module")
 def models() -> Models:
+    """Return the models whose results are written."""
     return Models()
 
 

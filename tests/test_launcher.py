@@ -21,6 +21,7 @@ pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="starts other pr
 
 
 def run(*command: str | Path, **settings: str) -> subprocess.CompletedProcess:
+    """Run a command with settings in its environment."""
     return subprocess.run(
         [str(word) for word in command],
         env=os.environ | settings,

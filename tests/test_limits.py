@@ -28,15 +28,18 @@ ENGINE = {"crank_radius": 0.1, "crank_mass": 0.2, "piston_mass": 0.1, "speed": 1
 
 
 def many_cases() -> None:
+    """Start a study of 10¹⁶ cases."""
     grid = {name: range(10**4) for name in "abcd"}
     sweep(lambda a, b, c, d: a, grid, workers=1)
 
 
 def many_steps() -> None:
+    """Simulate 10¹³ steps."""
     simulate(slider_crank(slender_rod(), **ENGINE), t_end=1.0, dt=1e-13)
 
 
 def tiny_step() -> None:
+    """Simulate with the smallest positive number as the step."""
     simulate(slider_crank(slender_rod(), **ENGINE), t_end=1.0, dt=5e-324)
 
 

@@ -24,22 +24,26 @@ pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="rank 0 shows th
 
 
 def simulated(progress: Any) -> None:
+    """Simulate a body with a display of the progress."""
     bar = mbd.RigidBody.box("bar", (1.0, 0.1, 0.1), mass=1.0, omega=(0, 0, 3.0))
     mbd.simulate(mbd.System([bar]), t_end=0.01, dt=1e-3, progress=progress)
 
 
 def reduced(progress: Any) -> None:
+    """Reduce a body with a display of the progress."""
     mesh = create_box(MPI.COMM_SELF, [(0, 0, 0), (0.2, 0.02, 0.02)], [2, 1, 1])
     mbd.reduce(mesh, mbd.STEEL, interfaces=[], num_modes=2, progress=progress)
 
 
 def reduced_beam(progress: Any) -> None:
+    """Reduce a beam with a display of the progress."""
     axis = create_interval(MPI.COMM_SELF, 4, [0, 0.5])
     model = mbd.BeamModel(axis, mbd.forms.Section.rectangle(0.02, 0.01), mbd.STEEL)
     mbd.reduce_beam(model, interfaces={"root": 0}, num_modes=2, progress=progress)
 
 
 def swept(progress: Any) -> None:
+    """Run a study with a display of the progress."""
     mbd.sweep(lambda x: {"y": x}, {"x": [1.0, 2.0]}, workers=1, progress=progress)
 
 

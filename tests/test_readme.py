@@ -39,6 +39,7 @@ def commands() -> list[str]:
 
 
 def our_commands() -> list[str]:
+    """Return the commands of README.md that use the launcher."""
     return [command for command in commands() if command.startswith("./with-fenicsx ")]
 
 

@@ -44,10 +44,12 @@ class Page(HTMLParser):
 
 @cache
 def page(path: Path) -> Page:
+    """Return a page of the documentation."""
     return Page(path)
 
 
 def title(path: Path) -> str:
+    """Return the name of a page in the site."""
     return path.relative_to(SITE).as_posix()
 
 

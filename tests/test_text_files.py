@@ -20,6 +20,7 @@ CODES = ["utf-8", "utf-8-sig", "latin-1", "cp1252", "utf-16"]
 
 
 def pressures(path: Path, code: str) -> Path:
+    """Write a table of pressures with German titles in an encoding."""
     angle = np.arange(0.0, 721.0, 5.0)
     rows = "\r\n".join(f"{a:g},{2 + np.cos(np.radians(a / 2)):.6f}" for a in angle)
     path.write_bytes(f"Winkel [°],Druck [bar] µ\r\n{rows}".encode(code))

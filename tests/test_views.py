@@ -18,6 +18,7 @@ pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="notebooks have 
 
 @pytest.fixture(scope="module")
 def reduction() -> mbd.reduction.Reduction:
+    """Return the reduction of a box."""
     mesh = box(MPI.COMM_SELF, cells=(6, 3, 2))
     return mbd.reduce(mesh, mbd.STEEL, interfaces=["left", "right"], num_modes=4)
 

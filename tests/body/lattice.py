@@ -13,6 +13,7 @@ SPINS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
 
 
 def skew(a: np.ndarray) -> np.ndarray:
+    """Return the matrix of the cross product a×."""
     return np.array([[0, -a[2], a[1]], [a[2], 0, -a[0]], [-a[1], a[0], 0.0]])
 
 

@@ -164,6 +164,7 @@ def test_logarithmic_decrement_of_a_simulated_mode(
 
 @contextmanager
 def input_error(argument: str, expected: str = "") -> Iterator[None]:
+    """Assert that the block raises an error about an argument."""
     with pytest.raises(InputError) as error:
         yield
     assert error.value.argument == argument

@@ -17,6 +17,7 @@ from tests.models.particles import Particles
 
 
 def body(num_modes: int = 3) -> ReducedBody:
+    """Return a body with a point and a skin."""
     particles = Particles(num_modes)
     n = num_modes
     skin = Skin(np.eye(3), [[0, 1, 2]], np.ones((n, 3, 3)))
@@ -84,6 +85,7 @@ def test_truncated_and_rigid() -> None:
 
 
 def same(one: ReducedBody, two: ReducedBody) -> None:
+    """Assert that two bodies have equal arrays, names and modes."""
     for key in ("first_moments", "second_moments", "mass", "stiffness", "damping"):
         assert np.array_equal(getattr(one, key), getattr(two, key))
     assert (one.name, one.total_mass, one.reference) == (two.name, two.total_mass, two.reference)

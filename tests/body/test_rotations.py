@@ -11,6 +11,7 @@ ANGLES = [1e-9, 1e-3, 0.0999, 0.1001, 1.0, 3.0]
 
 
 def vectors(angle: float) -> np.ndarray:
+    """Return five random rotation vectors of an angle."""
     rng = np.random.default_rng(3)
     theta = rng.normal(size=(5, 3))
     return angle * theta / np.linalg.norm(theta, axis=1, keepdims=True)

@@ -28,12 +28,14 @@ def tensors(components: np.ndarray) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def modes() -> StressModes:
+    """Return random stress modes."""
     rng = np.random.default_rng(3)
     return StressModes(rng.standard_normal((POINTS, 3)), rng.standard_normal((6, POINTS, MODES)))
 
 
 @pytest.fixture(scope="module")
 def history() -> SimpleNamespace:
+    """Return a history of elastic coordinates, a random walk."""
     rng = np.random.default_rng(4)
     eta = np.cumsum(rng.standard_normal((TIMES, MODES)), axis=0)
     return SimpleNamespace(time=np.linspace(0.1, 0.9, TIMES), eta=eta)
@@ -113,6 +115,7 @@ def test_several_ingredients_are_stacked() -> None:
 
 
 def one_mode_body(n: int = 2) -> ReducedBody:
+    """Return a body with n modes without coupling to the rigid motion."""
     H = np.zeros((n + 1, n + 1, 3, 3))
     H[0, 0] = np.eye(3)
     for k in range(1, n + 1):

@@ -19,6 +19,7 @@ from tests.campaigns.cases import Case, UserFaultError
 
 
 def _raise(*_: Any, **__: Any) -> None:
+    """Raise an error, as a function of the user may do."""
     raise UserFaultError("raised by a function of the user")
 
 
@@ -160,6 +161,7 @@ def _parameters(function: Callable[..., Any], arguments: Mapping[str, Any]) -> l
 
 
 def _variations(bench: Bench, name: str, call: Any, item: str, good: Any) -> Iterator[Case]:
+    """Yield the calls with hostile values in place of one argument."""
     for attack, make in HOSTILE.items():
         if (name, item) in UNBOUNDED and attack in GREAT:
             continue
@@ -195,6 +197,7 @@ def _do(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
 
 
 def _valid(bench: Bench, call: Any) -> str | None:
+    """Return the error of the valid call, or None."""
     try:
         result = _do(*call(bench))
     except Exception as error:
@@ -226,6 +229,7 @@ def _hostile(
 
 
 def _name_of(call: Any) -> str:
+    """Return the name of a call."""
     return next(name for name, other in CALLS.items() if other is call)
 
 

@@ -21,6 +21,7 @@ _PERIOD = 2 * np.pi / 9
 
 
 def _system(k: float = 40.0, push: float = 0.0, speed: float = 9.0) -> mbd.System:
+    """Return a pendulum with a spring and a harmonic torque."""
     ground = mbd.Ground({"pin": mbd.Frame()})
     bob = mbd.RigidBody("bob", 2.0, [0.01] * 3, (0.1, 0, 0), frames={"pin": mbd.Frame()})
     pin = mbd.revolute("pin", ground.frame("pin"), bob.frame("pin"))
@@ -33,23 +34,28 @@ def _system(k: float = 40.0, push: float = 0.0, speed: float = 9.0) -> mbd.Syste
 
 
 def _pushed(speed: float) -> mbd.System:
+    """Return the pendulum with a speed of the torque."""
     return _system(speed=speed)
 
 
 def _rocker(values: Any) -> mbd.System:
+    """Return the pendulum with a parameter."""
     return _system(values["k"])
 
 
 @cache
 def _cycle() -> analyses.PeriodicMotion:
+    """Return the periodic motion of the pendulum."""
     return analyses.periodic(_system(), _PERIOD, dt=_PERIOD / 20)
 
 
 def _harmonics(bench: Bench) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """Return a call of `harmonics`."""
     return _cycle().harmonics, {"signal": _cycle().joint("pin").rotation, "count": 2}
 
 
 def _resting(weight: float) -> mbd.System:
+    """Return a pendulum with a spring and a weight."""
     ground = mbd.Ground({"pin": mbd.Frame()})
     bob = mbd.RigidBody("bob", 2.0, [0.01] * 3, (0.1, 0, 0), frames={"pin": mbd.Frame()})
     pin = mbd.revolute("pin", ground.frame("pin"), bob.frame("pin"))
@@ -59,6 +65,7 @@ def _resting(weight: float) -> mbd.System:
 
 @cache
 def _curve() -> analyses.EquilibriumCurve:
+    """Return the equilibria of the pendulum over the weight."""
     return analyses.continuation(_resting, (0.0, 5.0))
 
 

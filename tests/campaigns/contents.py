@@ -34,6 +34,7 @@ def is_finite(value: Any) -> bool:
 
 
 def _feed(state: Any, value: Any) -> None:
+    """Add a value to a digest."""
     if isinstance(value, mbd.results.Solution):
         value = [getattr(value, name) for name in ("time", "q", "v", "a", "lam", "angles")]
     elif scipy.sparse.issparse(value):

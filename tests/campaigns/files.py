@@ -29,6 +29,7 @@ RANDOM = 400
 
 
 def _mesh(bench: Bench, path: Path) -> Any:
+    """Return the contents of a mesh file."""
     mesh = mbd.read_mesh(path, bench.comm)
     tags = [(t.indices, t.values) for t in (mesh.cell_tags, mesh.facet_tags) if t is not None]
     return dict(mesh.groups), mesh.mesh.geometry.x, mesh.mesh.geometry.dofmap, tags
@@ -79,6 +80,7 @@ Damage = Callable[[bytes, random.Random], bytes]
 
 
 def _bytes_changed(data: bytes, rng: random.Random) -> bytes:
+    """Return the data with some random bytes."""
     changed = bytearray(data)
     for _ in range(rng.choice((1, 1, 2, 10))):
         changed[rng.randrange(len(data))] = rng.randrange(256)
@@ -86,31 +88,37 @@ def _bytes_changed(data: bytes, rng: random.Random) -> bytes:
 
 
 def _truncated(data: bytes, rng: random.Random) -> bytes:
+    """Return the beginning of the data."""
     return data[: rng.randrange(len(data))]
 
 
 def _block_lost(data: bytes, rng: random.Random) -> bytes:
+    """Return the data without a block."""
     start, length = rng.randrange(len(data)), rng.choice((1, 16, 512))
     return data[:start] + data[start + length :]
 
 
 def _block_twice(data: bytes, rng: random.Random) -> bytes:
+    """Return the data with a block twice."""
     start, length = rng.randrange(len(data)), rng.choice((1, 16, 512))
     return data[: start + length] + data[start:]
 
 
 def _block_zero(data: bytes, rng: random.Random) -> bytes:
+    """Return the data with a block of zeros."""
     start, length = rng.randrange(len(data)), rng.choice((4, 64, 512))
     return data[:start] + bytes(len(data[start : start + length])) + data[start + length :]
 
 
 def _line_lost(data: bytes, rng: random.Random) -> bytes:
+    """Return the data without a line."""
     lines = data.split(b"\n")
     del lines[rng.randrange(len(lines))]
     return b"\n".join(lines)
 
 
 def _word_changed(data: bytes, rng: random.Random) -> bytes:
+    """Return the data with another word."""
     words = data.split(b" ")
     new = (b"nan", b"-1", b"0", b"1e308", b"99999999999999999999", b"", b"x", b"inf")
     words[rng.randrange(len(words))] = rng.choice(new)
@@ -156,6 +164,7 @@ def cases(folder: Path, *, only: str | None = None, seed: int = 0) -> Iterator[C
 
 
 def _flipped(data: bytes, byte: int, bit: int) -> bytes:
+    """Return the data with one bit flipped."""
     changed = bytearray(data)
     changed[byte] ^= 1 << bit
     return bytes(changed)
@@ -188,6 +197,7 @@ def _contents(bench: Bench, name: str) -> str:
 
 
 def _intact(bench: Bench, name: str, data: bytes) -> str | None:
+    """Return an error if the intact file cannot be read."""
     try:
         return _read(bench, name, data, "intact")
     except Exception as error:

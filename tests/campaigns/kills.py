@@ -84,6 +84,7 @@ class _CaseOfStudy:
 
 @cache
 def _saved(bench: Bench, kind: str) -> Saved:
+    """Return a folder, values to save and the function that loads them."""
     folder = bench.folder / f"kill-{kind}"
     if kind == "body":
         return Saved(folder, (bench.reduction.body, bench.rod), mbd.ReducedBody.load)
@@ -171,6 +172,7 @@ def _fork(work: Work, seconds: float | None) -> str | None:
 
 
 def _profiled(work: Work, event: Callable[..., None]) -> None:
+    """Call a function while events of the interpreter are observed."""
     sys.setprofile(event)
     try:
         work()
@@ -212,6 +214,7 @@ def _killed(saved: Saved, kill: Callable[[Work], str | None]) -> str | None:
 
 
 def _checkpointed(bench: Bench, path: Path) -> None:
+    """Run a simulation with a checkpoint after each step."""
     (path / CHECKPOINT).unlink(missing_ok=True)  # the child may be killed before it deletes all
     shutil.rmtree(path, ignore_errors=True)
     with mock.patch.object(recorded_run, "_BLOCK_ROWS", 1):

@@ -93,11 +93,13 @@ Change = Callable[[File, random.Random], Any]
 
 
 def _reversed(file: File, rng: random.Random) -> None:
+    """Reverse the orientation of half of the cells."""
     for cell in rng.sample(file.cells, len(file.cells) // 2):
         cell[0], cell[1] = cell[1], cell[0]
 
 
 def _renumbered(file: File, rng: random.Random) -> None:
+    """Renumber the nodes randomly."""
     new = dict(zip(file.nodes, rng.sample(range(1, 10**6), len(file.nodes)), strict=True))
     file.nodes = {new[k]: x for k, x in file.nodes.items()}
     file.cells = [[new[k] for k in cell] for cell in file.cells]
@@ -105,16 +107,19 @@ def _renumbered(file: File, rng: random.Random) -> None:
 
 
 def _degenerate(file: File, rng: random.Random) -> None:
+    """Move a corner of a cell into the plane of the others."""
     cell = rng.choice(file.cells)
     file.nodes[cell[3]] = list(np.mean([file.nodes[k] for k in cell[:3]], axis=0))
 
 
 def _folded(file: File, rng: random.Random) -> None:
+    """Move a node by a random distance."""
     node = rng.choice(list(file.nodes))
     file.nodes[node] = [x + rng.uniform(-0.3, 0.3) for x in file.nodes[node]]
 
 
 def _second_order_cell(file: File, rng: random.Random) -> None:
+    """Replace a cell by one of second order."""
     cell = file.cells.pop(rng.randrange(len(file.cells)))
     middles = []
     for i, j in ((0, 1), (1, 2), (0, 2), (0, 3), (2, 3), (1, 3)):
@@ -164,6 +169,7 @@ INVALID: dict[str, Change] = {
 
 
 def _duplicate_node(file: File, rng: random.Random) -> None:
+    """Give a cell a copy of one of its nodes."""
     cell = rng.choice(file.cells)
     new = max(file.nodes) + 1
     file.nodes[new] = list(file.nodes[cell[0]])
@@ -171,6 +177,7 @@ def _duplicate_node(file: File, rng: random.Random) -> None:
 
 
 def _third_cell(file: File, rng: random.Random) -> None:
+    """Add a third cell at a facet."""
     new = max(file.nodes) + 1
     file.nodes[new] = [0.5, 0.5, 0.5]
     file.cells.append([*rng.choice(file.cells)[:3], new])

@@ -65,6 +65,7 @@ def run_part(
 
 
 def _supervise(options: Mapping[str, Any], folder: Path, ranks: int) -> list[Outcome]:
+    """Run the cases in child processes, and start a new one if a child dies."""
     outcomes: list[Outcome] = []
     first, end, deaths = 0, False, 0
     progress = Progress(f"{options['part']}, {ranks} {'ranks' if ranks > 1 else 'rank'}")

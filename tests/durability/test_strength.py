@@ -28,6 +28,7 @@ SLENDER = mbd.Material(210e9, 0.0, 7850.0, "steel", yield_strength=LIMIT)
 
 @lru_cache
 def bar(poisson: float = 0.0, cells: tuple[int, int, int] = (6, 1, 1)) -> mbd.reduction.Reduction:
+    """Return the reduction of a bar whose material has a yield strength."""
     material = mbd.Material(210e9, poisson, 7850.0, "steel", yield_strength=LIMIT)
     mesh = box(MPI.COMM_WORLD, cells=cells)
     options = mbd.ReductionOptions(static_correction=True)
@@ -35,6 +36,7 @@ def bar(poisson: float = 0.0, cells: tuple[int, int, int] = (6, 1, 1)) -> mbd.re
 
 
 def axial(left: float, right: float) -> dict[str, list[float]]:
+    """Return wrenches at both ends along the bar."""
     return {"left": [left, 0, 0, 0, 0, 0], "right": [right, 0, 0, 0, 0, 0]}
 
 
@@ -96,6 +98,7 @@ def test_load_cases_agree_with_the_equations_of_a_simulation() -> None:
 
 
 def motion(body: mbd.ReducedBody, times: int = 200) -> SimpleNamespace:
+    """Return a history of elastic coordinates, sines of different frequencies."""
     t = np.linspace(0, 1, times)
     phases = np.arange(body.num_modes)
     eta = 1e-5 * np.sin(2 * np.pi * t[:, None] * (1 + phases) + phases) / (1 + phases) ** 2

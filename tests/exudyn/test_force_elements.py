@@ -31,6 +31,7 @@ SPINS = ((3.0, -1.0, 5.0), (-2.0, 4.0, 1.0))
 
 
 def here(t_end: float, dt: float, every: int) -> dict[str, np.ndarray]:
+    """Return positions and forces of the mechanism in this package over time."""
     ground = Ground({"o": Frame()})
     frames: tuple[dict[str, Frame], ...] = (
         {"hook": Frame(HOOK), "eye": Frame(EYE)},
@@ -67,6 +68,7 @@ def velocities() -> np.ndarray:
 
 
 def there(t_end: float, dt: float, every: int) -> dict[str, np.ndarray]:
+    """Return positions and forces of the mechanism in Exudyn over time."""
     import exudyn.utilities as items
 
     container = exudyn.SystemContainer()

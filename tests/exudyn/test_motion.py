@@ -52,6 +52,7 @@ ALONG_X = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 
 
 def bar(material: Material) -> Model:
+    """Return a bar of tetrahedra with two interfaces for both programs."""
     mesh = box(MPI.COMM_SELF, (LENGTH, SIDE, SIDE), (12, 1, 1), CellType.tetrahedron)
     mesh.mesh.geometry.x[:, 1:] -= SIDE / 2
     return Model(mesh, material, ("left", "right"), 6)
@@ -59,6 +60,7 @@ def bar(material: Material) -> Model:
 
 @pytest.fixture(scope="module")
 def soft() -> Model:
+    """Return a bar of a soft material."""
     return bar(RUBBERY)
 
 

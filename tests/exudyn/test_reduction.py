@@ -50,11 +50,13 @@ def linear_rod() -> Model:
 
 @pytest.fixture(scope="module", params=[bar, rod, linear_rod], ids=lambda make: make.__name__)
 def model(request: pytest.FixtureRequest) -> Model:
+    """Return a model for both programs."""
     return request.param()
 
 
 @pytest.fixture(scope="module", params=REFERENCES)
 def reduction(request: pytest.FixtureRequest, model: Model) -> Reduction:
+    """Return the reduction of the model with a reference condition."""
     return model.reduction(request.param)
 
 

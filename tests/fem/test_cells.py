@@ -39,6 +39,7 @@ STRAIGHT = {
 
 
 def _options(mesh: TaggedMesh) -> dict[str, Any]:
+    """Return the options of plane bodies, or none for solids."""
     return PLATE if mesh.mesh.topology.dim == 2 else {}
 
 

@@ -51,33 +51,39 @@ def compilations() -> Iterator[list[str]]:
 
 
 def material(k: int) -> Material:
+    """Return one of two isotropic materials."""
     return Material(
         (2e11, 7e10)[k], (0.3, 0.33)[k], (7850.0, 2700.0)[k], f"no. {k}", (1e-5, 2e-5)[k]
     )
 
 
 def timber(k: int) -> Orthotropic:
+    """Return one of two orthotropic materials."""
     E = 1e9 * np.array([(10.0, 0.8, 0.5), (12.0, 0.9, 0.6)][k])
     return Orthotropic(E, (0.3, 0.2, 0.4), 1e8 * np.array([5.0, 6.0, 1.0 + k]), 500.0 + k)
 
 
 def bar(comm: MPI.Intracomm, k: int) -> TaggedMesh:
+    """Return one of two bars with different lengths and meshes."""
     return box(comm, (LENGTH * (1 + k), HEIGHT, WIDTH), (3 + k, 1, 1))
 
 
 def reduced(comm: MPI.Intracomm, k: int, **options: object) -> Reduction:
+    """Return the reduction of one of the bars."""
     middle = {"middle": (LENGTH * (0.4 + 0.1 * k), 0.0, 0.0)}
     settings = {"interfaces": ENDS, "num_modes": 2 + k, "points": middle} | options
     return flat(reduce, bar(comm, k), material(k), **settings)
 
 
 def in_groups(comm: MPI.Intracomm, k: int) -> None:
+    """Reduce a bar of two materials under a temperature."""
     mesh = grouped(bar(comm, k), lambda x: x[0] < LENGTH / 2)
     both = {"a": material(k), "b": material(1 - k)}
     reduce(ElasticModel(mesh, both, prestress=Temperature(20.0 + k)), interfaces=ENDS, num_modes=2)
 
 
 def with_loads(comm: MPI.Intracomm, k: int) -> None:
+    """Reduce a bar with loads."""
     mesh = bar(comm, k)
     loads = {
         "gas": pressure(mesh, "top"),
@@ -94,6 +100,7 @@ def with_loads(comm: MPI.Intracomm, k: int) -> None:
 
 
 def stress(comm: MPI.Intracomm, k: int) -> None:
+    """Recover stress and section forces of a bar."""
     recovery = Recovery(reduced(comm, k, stiffening=False))
     eta = 1e-6 * np.ones((2, recovery.displacements.shape[1]))
     envelope(recovery, eta, "von Mises")

@@ -31,6 +31,7 @@ X, Z = (1, 0, 0), (0, 0, 1)
 
 
 def box(comm: MPI.Intracomm, cell: CellType = CellType.tetrahedron) -> Mesh:
+    """Return a box without tags."""
     return create_box(comm, [(0, 0, 0), SIZE], (6, 4, 3), cell)
 
 
@@ -58,11 +59,13 @@ def on_boundary(mesh: Mesh, where: Any) -> NDArray[np.int32]:
 
 @pytest.fixture(scope="module", params=[1, 2])
 def rod(request: pytest.FixtureRequest) -> tuple[ConnectingRod, TaggedMesh]:
+    """Return a connecting rod and its mesh."""
     part = ConnectingRod(size=0.014, order=request.param)
     return part, build_mesh(part, MPI.COMM_WORLD)
 
 
 def bores(part: ConnectingRod) -> dict[str, Any]:
+    """Return point, axis and radius of both bores."""
     return {
         "big_end": ((0, 0, 0.3), (0, 0, -2), part.big_bore / 2),
         "small_end": ((part.length, 0, 0), Z, part.small_bore / 2),

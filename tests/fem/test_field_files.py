@@ -29,6 +29,7 @@ DIAGONAL = np.linalg.norm([LENGTH, HEIGHT, WIDTH])
 
 @pytest.fixture(scope="module")
 def bar() -> Reduction:
+    """Return the reduction of a box with two ends."""
     return mbd.reduce(
         box(MPI.COMM_WORLD, cells=(4, 1, 1)), mbd.STEEL, interfaces=["left", "right"], num_modes=3
     )
@@ -36,6 +37,7 @@ def bar() -> Reduction:
 
 @pytest.fixture
 def folder(comm: MPI.Intracomm, tmp_path: Path) -> Path:
+    """Return a folder that all ranks share."""
     return comm.bcast(tmp_path, root=0)  # type: ignore[no-any-return]
 
 

@@ -60,6 +60,7 @@ def flexibility(body: ReducedBody, row: int = 0) -> float:
 
 
 def difference(A: PETSc.Mat, B: PETSc.Mat) -> float:
+    """Return the norm of A − B relative to that of B; A is overwritten."""
     A.axpy(-1.0, B)
     return A.norm() / B.norm()
 
@@ -275,6 +276,7 @@ def test_stress_across_a_plane_body(comm: MPI.Intracomm, plane: Any) -> None:
 
 
 def _mixed(comm: MPI.Intracomm) -> ReducedBody:
+    """Return a body of carbon fibres and bronze."""
     made_of = {"a": dataclasses.replace(CARBON, axes=ANYHOW), "b": BRONZE}
     return reduce(halves(comm), made_of, interfaces=ENDS, num_modes=6).body
 
@@ -365,6 +367,7 @@ def test_units_of_every_material(comm: MPI.Intracomm) -> None:
 
 
 def _other_mesh() -> GradedMaterial:
+    """Return a graded material that is defined on another mesh."""
     x = ufl.SpatialCoordinate(box(MPI.COMM_WORLD).mesh)
     return GradedMaterial(1e11 + x[0], 0.3, 8000.0)
 

@@ -53,16 +53,19 @@ def box(
 
 
 def _integral(msh: TaggedMesh, measure: ufl.Measure) -> float:
+    """Return the volume or area of a measure."""
     one = fem.Constant(msh.mesh, 1.0)
     return msh.mesh.comm.allreduce(fem.assemble_scalar(fem.form(one * measure)))
 
 
 def _area(msh: TaggedMesh, name: str) -> float:
+    """Return the area of a group of facets."""
     ds = ufl.Measure("ds", msh.mesh, subdomain_data=msh.facet_tags)
     return _integral(msh, ds(msh.groups[name][1]))
 
 
 def _write(comm: MPI.Intracomm, builder: Callable[[Any], None], path: Path) -> Path:
+    """Write a mesh on the first rank, and return its path."""
     if comm.rank == 0:
         write_mesh(builder, path)
     comm.Barrier()
@@ -193,6 +196,8 @@ def test_nodes_without_elements_and_gaps(comm: MPI.Intracomm, folder: Path) -> N
 
 
 def _rectangle(z: float = 0.0, cells: bool = True, tilted: bool = False) -> Callable[[Any], None]:
+    """Return a function that builds a rectangle, also tilted or without cells."""
+
     def build(model: Any) -> None:
         surface = model.occ.addRectangle(0, 0, z, 2, 1)
         if tilted:
@@ -350,6 +355,7 @@ def test_errors_of_the_builder_are_raised_on_all_ranks(comm: MPI.Intracomm) -> N
 
 @pytest.fixture
 def running_gmsh() -> Iterator[None]:
+    """Run the test while gmsh is initialized."""
     gmsh.initialize(interruptible=False)
     gmsh.option.setNumber("General.Terminal", 0)
     yield

@@ -73,10 +73,12 @@ def problem(request: pytest.FixtureRequest) -> ElasticProblem:
 
 
 def density(problem: ElasticProblem) -> float:
+    """Return the mass per volume, or per area of a plane body."""
     return STEEL.density * (problem.thickness or 1.0)
 
 
 def weights(name: str, dim: int) -> np.ndarray:
+    """Return the matrix W of an operator ∫ρ v·(W u)."""
     omega, alpha = MOTION[dim]["omega"], MOTION[dim]["alpha"]
     return {
         "mass": np.eye(dim),
@@ -102,6 +104,7 @@ def form(problem: ElasticProblem, name: str) -> ufl.Form:
 
 
 def assembled(problem: ElasticProblem, name: str) -> PETSc.Mat:
+    """Return the matrix of an operator from its UFL form."""
     A = fem_petsc.assemble_matrix(fem.form(form(problem, name)))
     A.assemble()
     return A

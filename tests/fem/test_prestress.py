@@ -95,16 +95,19 @@ def _resistance(problem: ElasticProblem, K_sigma: PETSc.Mat) -> float:
 
 
 def _cubic(mesh: TaggedMesh) -> Temperature:
+    """Return a temperature that is not linear in space."""
     x = ufl.SpatialCoordinate(mesh.mesh)
     return Temperature(300 * (x[0] / OUTER) ** 3 + 200 * ufl.sin(80 * x[1]))
 
 
 def _outer(mesh: TaggedMesh) -> Any:
+    """Return a stress 1e8 x⊗x/L², Pa."""
     x = ufl.SpatialCoordinate(mesh.mesh)
     return 1e8 * ufl.outer(x, x) / LENGTH**2
 
 
 def _layers(comm: MPI.Intracomm) -> TaggedMesh:
+    """Return a box of two layers."""
     return grouped(box(comm), lambda x: x[1] < HEIGHT / 2)
 
 
@@ -186,10 +189,12 @@ SHEAR = CRITICAL * PLAIN.young / (5 / 6 * PLAIN.shear)
 
 
 def strip(comm: MPI.Intracomm) -> TaggedMesh:
+    """Return a thin plane strip."""
     return plate(comm, (LONG, THIN), (16, 1))
 
 
 def first_square(comm: MPI.Intracomm, prestress: Any) -> float:
+    """Return ω² of the first mode of a clamped strip with a prestress."""
     model = ElasticModel(
         strip(comm), PLAIN, degree=3, plane="stress", thickness=0.01, prestress=prestress
     )

@@ -118,6 +118,7 @@ class Setting:
 
 @pytest.fixture(scope="module", params=[False, True], ids=["line", "skew"])
 def setting(request: pytest.FixtureRequest) -> Setting:
+    """Return a beam on a line or in a skew direction."""
     return Setting(request.param)
 
 
@@ -130,6 +131,7 @@ def _array(form: ufl.Form) -> Array:
 
 
 def _assert_equal(a: ufl.Form, b: ufl.Form, tolerance: float = 1e-13) -> None:
+    """Assert that two forms have equal vectors or matrices."""
     one, two = _array(a), _array(b)
     size = COMM.allreduce(np.abs(two).max(initial=0.0), op=MPI.MAX)
     worst = COMM.allreduce(np.abs(one - two).max(initial=0.0), op=MPI.MAX)
@@ -511,6 +513,7 @@ def test_initial_stress_of_stretch_is_the_geometric_stiffness(setting: Setting) 
 
 
 def _along(s: Setting, x: Array) -> Array:
+    """Return the coordinate along the beam at points x."""
     return x[0] if s.V.mesh.geometry.dim == 1 else s.beam.axes[:, 0] @ x
 
 

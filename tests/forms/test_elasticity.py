@@ -24,6 +24,7 @@ COMM = MPI.COMM_WORLD
 
 
 def _space(dim: int, degree: int) -> fem.FunctionSpace:
+    """Return vector-valued functions on a unit square or cube."""
     make = {2: mesh.create_unit_square, 3: mesh.create_unit_cube}[dim]
     return fem.functionspace(make(COMM, *[2] * dim), ("Lagrange", degree, (dim,)))
 
@@ -37,6 +38,7 @@ def _function(V: fem.FunctionSpace, matrix: np.ndarray, shift: np.ndarray) -> fe
 
 
 def _scalar(form: ufl.Form) -> float:
+    """Return the value of a form without arguments."""
     return COMM.allreduce(fem.assemble_scalar(fem.form(form)))
 
 

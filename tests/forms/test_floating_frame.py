@@ -82,6 +82,7 @@ class Setting:
 
 @pytest.fixture(scope="module", params=[2, 3], ids=["2D", "3D"])
 def setting(request: pytest.FixtureRequest) -> Setting:
+    """Return a body in a random motion of its frame."""
     return Setting(request.param)
 
 
@@ -94,10 +95,12 @@ def _array(form: ufl.Form) -> np.ndarray:
 
 
 def _scalar(form: ufl.Form) -> float:
+    """Return the value of a form without arguments."""
     return COMM.allreduce(fem.assemble_scalar(fem.form(form)))
 
 
 def _assert_equal(a: ufl.Form, b: ufl.Form, tolerance: float = 1e-14) -> None:
+    """Assert that two forms have equal vectors or matrices."""
     one, two = _array(a), _array(b)
     size = COMM.allreduce(np.abs(two).max(initial=0.0), op=MPI.MAX)
     worst = COMM.allreduce(np.abs(one - two).max(initial=0.0), op=MPI.MAX)
@@ -171,6 +174,7 @@ def test_symmetry_and_signs(setting: Setting) -> None:
 
 
 def _box(degree: int, cell: mesh.CellType) -> tuple[fem.FunctionSpace, list[np.ndarray]]:
+    """Return a space on a box, and its corners."""
     lower, upper = np.array([-0.3, 0.2, 0.1]), np.array([0.9, 0.7, 0.4])
     box = mesh.create_box(COMM, [lower, upper], [2, 1, 2], cell_type=cell)
     return fem.functionspace(box, ("Lagrange", degree, (3,))), [lower, upper]

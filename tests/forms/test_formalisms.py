@@ -123,6 +123,7 @@ def turn(omega: np.ndarray, a: np.ndarray) -> np.ndarray:
 
 
 def largest(a: np.ndarray, comm: MPI.Intracomm = MPI.COMM_WORLD) -> float:
+    """Return the largest magnitude on all ranks."""
     return comm.allreduce(np.abs(a).max(initial=0.0), op=MPI.MAX)
 
 

@@ -27,6 +27,7 @@ MESH = f"*NODE, NSET=ALL\n{NODES}** elements\n*Element, type=C3D8R, elset=Both\n
 
 
 def read(folder: Path, text: str, name: str = "part.inp") -> mbd.fem.TaggedMesh:
+    """Write a deck and read its mesh."""
     (folder / name).write_text(text)
     return mbd.read_mesh(folder / name, MPI.COMM_SELF)
 

@@ -29,10 +29,12 @@ from dolfinx_mbd.geometry.gmsh_model import gmsh_session
 
 @pytest.fixture(scope="module")
 def rod() -> TaggedMesh:
+    """Return the mesh of the default rod."""
     return build_mesh(ConnectingRod(), MPI.COMM_WORLD)
 
 
 def _integral(msh: TaggedMesh, value: Any, measure: ufl.Measure | None = None) -> float:
+    """Return the integral of a value over the mesh or another measure."""
     form = fem.form(value * (measure or ufl.Measure("dx", msh.mesh)))
     return msh.mesh.comm.allreduce(fem.assemble_scalar(form))
 
@@ -94,6 +96,7 @@ def test_bores(rod: TaggedMesh, name: str, diameter: float, width: float, at: fl
 
 
 def _owned_facets(rod: TaggedMesh, name: str) -> int:
+    """Return the number of facets of a group on this rank."""
     return int(np.sum(rod.facets(name) < rod.mesh.topology.index_map(2).size_local))
 
 
@@ -211,6 +214,7 @@ SPLIT = ConnectingRod(split_big_end=True)
 
 @pytest.fixture(scope="module")
 def split() -> TaggedMesh:
+    """Return the mesh of a rod with a separate cap."""
     return build_mesh(SPLIT, MPI.COMM_WORLD)
 
 
@@ -263,6 +267,7 @@ COARSE = LENGTH / 7
 
 
 def _inside(name: str, share: float) -> float:
+    """Return a value of a parameter at a share of its range."""
     low, high = RANGES[name]
     return LENGTH * (low + share * (high - low))
 

@@ -28,6 +28,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module", params=CASES)
 def case(request: pytest.FixtureRequest) -> tuple[Crankcase, TaggedMesh]:
+    """Return a crankcase and its mesh."""
     block = Crankcase(**CASES[request.param])
     return block, build_mesh(block, MPI.COMM_WORLD)
 

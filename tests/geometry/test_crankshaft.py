@@ -104,6 +104,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module", params=CASES)
 def case(request: pytest.FixtureRequest) -> tuple[Crankshaft, TaggedMesh]:
+    """Return a crankshaft and its mesh."""
     crank = Crankshaft(**CASES[request.param])
     return crank, build_mesh(crank, MPI.COMM_WORLD)
 

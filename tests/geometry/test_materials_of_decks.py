@@ -29,6 +29,7 @@ SYSTEMS = "a system of units LENGTH-MASS-TIME, such as 'mm-t-s', with a length o
 
 
 def numbers(values: Any) -> str:
+    """Return numbers as text with commas."""
     return ", ".join(map(str, values))
 
 
@@ -83,6 +84,7 @@ def read(tmp_path: Path) -> Any:
 
 def by_hand(mesh: Any) -> mbd.ElasticModel:
     # Names as the sets are defined; the section says "Front", but Abaqus ignores case
+    """Return the model whose materials are specified in Python."""
     steel = mbd.Material(210e9, 0.3, 7850.0, "Steel", 12e-6)
     return mbd.ElasticModel(mesh, {"front": steel, "BACK": mbd.Material(70e9, 0.33, 2700.0)})
 
@@ -325,6 +327,7 @@ def test_the_mass_by_calculix() -> None:
 
 
 def grids() -> list[str]:
+    """Return the nodes and cells of a bar as cards of Nastran."""
     rows = [f"GRID,{k},,{numbers(x)}" for k, x in enumerate(GRID, 1)]
     for k, nodes in enumerate(CELLS, 1):
         pid = 1 if k <= 4 else 2
@@ -343,6 +346,7 @@ SECTIONS = "PSOLID,1,11\nPSOLID,2,12\nMAT1,12,7.+4,,.33,2.7-9\n"
 
 
 def nastran(material: str, sections: str = SECTIONS) -> str:
+    """Return a deck of Nastran with a material."""
     return "\n".join(["BEGIN BULK", *grids(), f"{sections}{material}", "ENDDATA", ""])
 
 

@@ -112,6 +112,7 @@ def test_all_formats_are_the_same_mesh(
 
 
 def _owned(tagged: TaggedMesh, name: str) -> int:
+    """Return the number of facets of a group on all ranks."""
     count = np.count_nonzero(tagged.facets(name) < tagged.mesh.topology.index_map(2).size_local)
     return tagged.mesh.comm.allreduce(count)
 
@@ -179,10 +180,12 @@ def test_blank_lines_before_the_header(comm: MPI.Intracomm, folder: Path) -> Non
 
 
 def _duplicate_cell(nodes: Lines, elements: Lines) -> None:
+    """Add the last cell again."""
     elements.append([str(int(elements[-1][0]) + 1), *elements[-1][1:]])
 
 
 def _permuted_cell(nodes: Lines, elements: Lines) -> None:
+    """Add the last cell again, with its nodes in another order."""
     *head, a, b, c, d = elements[-1]
     elements.append([str(int(head[0]) + 1), *head[1:], b, c, a, d])
 
@@ -196,14 +199,17 @@ def _third_cell_at_a_facet(nodes: Lines, elements: Lines) -> None:
 
 
 def _no_last_node(nodes: Lines, elements: Lines) -> None:
+    """Remove the last node."""
     del nodes[-1]
 
 
 def _not_a_number(nodes: Lines, elements: Lines) -> None:
+    """Replace a coordinate by NaN."""
     nodes[-1][1] = "nan"
 
 
 def _collapsed_cell(nodes: Lines, elements: Lines) -> None:
+    """Let a cell have one node twice."""
     elements[-1][-1] = elements[-1][-2]
 
 
@@ -219,6 +225,7 @@ def _facet_that_is_not_one(nodes: Lines, elements: Lines) -> None:
 
 
 def _facet_twice(nodes: Lines, elements: Lines) -> None:
+    """Add a facet again."""
     first = next(e for e in elements if e[1] == "2")
     elements.insert(0, [str(len(elements) + 1), *first[1:]])
 
@@ -344,6 +351,7 @@ def test_bad_arguments(comm: MPI.Intracomm, argument: str, call: Callable[[Any],
 
 
 def _cube(comm: MPI.Intracomm) -> Mesh:
+    """Return a unit cube."""
     return create_unit_cube(comm, 2, 2, 2)
 
 

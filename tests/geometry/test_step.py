@@ -61,15 +61,18 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def plate(parts: Path) -> Path:
+    """Return the path of the file with one plate."""
     return parts / "plate.step"
 
 
 def bores(path: Path, comm: MPI.Intracomm) -> list[int]:
+    """Return the numbers of the cylindrical surfaces of a file."""
     surfaces = step_surfaces(path) if comm.rank == 0 else None
     return [s.number for s in comm.bcast(surfaces, root=0) if s.kind == "Cylinder"]
 
 
 def volume(mesh: mbd.fem.TaggedMesh) -> float:
+    """Return the volume of a mesh."""
     one = fem.form(fem.Constant(mesh.mesh, 1.0) * ufl.dx)
     return float(mesh.mesh.comm.allreduce(fem.assemble_scalar(one)))
 
@@ -208,10 +211,12 @@ def test_ignored_lines_are_reported(plate: Path, tmp_path: Path) -> None:
 
 
 def stop(path: str) -> None:
+    """Crash the process."""
     os.abort()
 
 
 def warn_and_fail(path: str) -> None:
+    """Give a warning and raise an error."""
     warn(MeshWarning("large", quantity="cells", value=3.0, limit=2.0))
     raise InputError("wrong", argument="path", value=path, expected="another")
 

@@ -89,6 +89,7 @@ def as_by_salome(text: str, groups: int = 2467, *, half: bool = False) -> str:
 
 
 def check(mesh: Any) -> None:
+    """Assert that volume and areas of the groups are those of the box."""
     assert integral(mesh) == pytest.approx(0.2 * 0.1 * 0.05, rel=1e-12)
     for name in ("left", "right"):
         assert integral(mesh, name) == pytest.approx(0.1 * 0.05, rel=1e-12)

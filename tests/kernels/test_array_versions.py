@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(not COMPILED, reason="compares with compiled ker
 
 
 def fill(random: np.random.Generator, n: int) -> list[Any]:
+    """Return random arguments of the kernel `fill`."""
     nc = n // 3
     K, C, M = random.standard_normal((3, n, n))
     B, turns = random.standard_normal((nc, n)), random.standard_normal((2, 3, 3))
@@ -25,25 +26,30 @@ def fill(random: np.random.Generator, n: int) -> list[Any]:
 
 
 def relative_residual(random: np.random.Generator, n: int) -> list[Any]:
+    """Return random arguments of the kernel `relative_residual`."""
     groups = random.integers(0, 4, n)
     return [random.standard_normal(n), random.random(n), groups, 1e-8, np.ones(5)]
 
 
 def largest_product(random: np.random.Generator, n: int) -> list[Any]:
+    """Return random arguments of the kernel `largest_product`."""
     return [random.standard_normal(n), random.random(n)]
 
 
 def right_hand_side(random: np.random.Generator, n: int) -> list[Any]:
+    """Return random arguments of the kernel `right_hand_side`."""
     rows, values = random.standard_normal(n), random.standard_normal(n // 2)
     return [rows, values, 4e3, 0.3, np.empty(n + n // 2)]
 
 
 def correct(random: np.random.Generator, n: int) -> list[Any]:
+    """Return random arguments of the kernel `correct`."""
     state = list(random.standard_normal((4, n)))
     return [random.standard_normal(n + 4), 3.0, 5.0, 0.6, 2.0, *state, np.ones(4)]
 
 
 def predict(random: np.random.Generator, n: int) -> list[Any]:
+    """Return random arguments of the kernel `predict`."""
     known = list(random.standard_normal((4, n)))
     return [*known, np.array([0.2, 0.4, 0.3, 0.6]), 0.01, *np.empty((3, n))]
 

@@ -120,6 +120,7 @@ def dynamic_stiffness(body: ReducedBody, omega: float) -> np.ndarray:
 
 
 def _skew(w: np.ndarray) -> np.ndarray:
+    """Return the matrix of the cross product w×."""
     return np.array([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])
 
 

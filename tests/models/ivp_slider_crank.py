@@ -86,6 +86,7 @@ def rod(axial: float = 1.0) -> ReducedBody:
 
 
 def mechanism(axial: float = 1.0) -> System:
+    """Return the slider-crank of the IVP test set."""
     return slider_crank(
         rod(axial),
         crank_radius=L1,
@@ -117,6 +118,7 @@ def multipliers(run: Solution) -> np.ndarray:
 
 
 def components(run: Solution) -> dict[str, Any]:
+    """Return the components of the last state with the names of the IVP test set."""
     rotation = rotation_matrix(run.body("rod").rotation[-1])
     return {
         "phi": np.arctan2(rotation[1, 0], rotation[0, 0]),

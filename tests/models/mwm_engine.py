@@ -51,6 +51,7 @@ def tables() -> tuple[np.ndarray, np.ndarray]:
 
 
 def chain() -> TorsionalChain:
+    """Return the torsional chain of nine masses."""
     damping = np.array([0.0, 0.0, *[2.0] * 6, 0.0])
     return TorsionalChain(INERTIAS, STIFFNESSES, damping=damping, loss_factor=LOSS)
 

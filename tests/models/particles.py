@@ -50,5 +50,6 @@ class Particles:
 
 
 def _rotation(rng: np.random.Generator) -> np.ndarray:
+    """Return a random rotation matrix."""
     Q = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     return Q * np.sign(np.linalg.det(Q))

@@ -26,6 +26,7 @@ def bar(size: tuple[float, float, float], cells: tuple[int, int, int]) -> mbd.fe
 
 
 def free_body(model: mbd.ElasticModel, num_modes: int) -> mbd.reduction.Reduction:
+    """Return the reduction of a model without interfaces."""
     options = mbd.ReductionOptions(skin=False)
     return mbd.reduce(model, interfaces=[], num_modes=num_modes, stiffening=False, options=options)
 

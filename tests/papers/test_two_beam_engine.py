@@ -45,10 +45,12 @@ def polynomials(h: float) -> list[tuple[Polynomial, Polynomial]]:
 
 
 def integral(p: Polynomial, h: float) -> float:
+    """Return the integral of a polynomial from 0 to h."""
     return float(p.integ()(h))
 
 
 def relative(values: Array, expected: Array) -> float:
+    """Return the largest difference relative to the largest expected value."""
     return float(np.abs(values - expected).max() / np.abs(expected).max())
 
 
@@ -126,6 +128,7 @@ def refined(engine: TwoBeamEngine, angle: float, parts: int) -> tuple[Array, Arr
 
 
 def frequencies(M: Array, K: Array) -> Array:
+    """Return the frequencies of M and K, Hz."""
     return np.sqrt(np.sort(np.linalg.eigvals(np.linalg.solve(M, K)).real)) / (2 * np.pi)
 
 

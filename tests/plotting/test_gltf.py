@@ -24,12 +24,14 @@ pygltflib = pytest.importorskip("pygltflib")
 
 @pytest.fixture(autouse=True)
 def one_rank() -> None:
+    """Skip the test on other ranks than the first."""
     if MPI.COMM_WORLD.rank > 0:
         pytest.skip("one rank writes files")
 
 
 @pytest.fixture(scope="module")
 def run() -> Solution:
+    """Return a run of a slider-crank with a flexible rod."""
     crank = {"crank_radius": 0.05, "crank_mass": 0.9, "piston_mass": 0.2}
     return simulate(
         slider_crank(bar(), speed=200.0, angle=0.3, **crank), t_end=0.03, dt=1e-4, stride=4

@@ -32,6 +32,7 @@ SMALL = (320, 240)
 
 
 def at_rest(system: mbd.System) -> Solution:
+    """Return a solution that has the initial state only."""
     return Solution(system, [mbd.dynamics.consistent_state(system, 0.0)])
 
 
@@ -64,6 +65,7 @@ def hung() -> mbd.System:
 
 
 def drawing_of(run: Solution, rows: list[int]) -> Drawing:
+    """Return the drawing of some instants of a run."""
     options: dict[str, Any] = {"scale": 1.0, "quantity": "displacement", "view": None}
     return film_of(run, np.array(rows), marks=DRAWN, **options)
 

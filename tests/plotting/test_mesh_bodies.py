@@ -57,6 +57,7 @@ def averaged(rod: mbd.MeshBody, run: Any, k: int, points: Any) -> Any:
 
 
 def von_mises(sigma: Any) -> Any:
+    """Return the von Mises stress of tensors (n, 3, 3)."""
     deviator = sigma - np.trace(sigma, axis1=1, axis2=2)[:, None, None] * np.eye(3) / 3
     return np.sqrt(1.5 * (deviator**2).sum(axis=(1, 2)))
 

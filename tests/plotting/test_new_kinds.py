@@ -136,6 +136,7 @@ class Chain:
 
 @pytest.fixture(scope="module")
 def run() -> Solution:
+    """Return a run of a body and an element of new kinds."""
     ground = mbd.Ground({"wall": mbd.Frame((0.6, 0.4, 0.0))})
     chain = Chain("beads")
     magnet = Magnet("magnet", ground.frame("wall"), chain.frame("end"), 0.02)
@@ -144,6 +145,7 @@ def run() -> Solution:
 
 
 def end_of(run: Solution, k: int) -> Array:
+    """Return the position of the last bead of the chain."""
     return run.q[k, -3:]
 
 

@@ -20,6 +20,7 @@ RNG = np.random.default_rng(5)
 
 @pytest.fixture(autouse=True)
 def one_rank() -> None:
+    """Skip the test on other ranks than the first."""
     if MPI.COMM_WORLD.rank > 0:
         pytest.skip("one rank writes pages")
 

@@ -47,6 +47,7 @@ def one_rank() -> None:
 
 @pytest.fixture
 def pv(one_rank: None) -> Any:
+    """Return pyvista, or skip the test."""
     return pytest.importorskip("pyvista", reason="pictures need pyvista", exc_type=ImportError)
 
 
@@ -90,6 +91,7 @@ def bar(skin: bool = True) -> ReducedBody:
 
 @pytest.fixture(scope="module")
 def run() -> Solution:
+    """Return a run of a slider-crank with a flexible rod."""
     crank = {"crank_radius": 0.05, "crank_mass": 0.9, "piston_mass": 0.2}
     return simulate(
         slider_crank(bar(), speed=200.0, angle=0.3, **crank), t_end=0.03, dt=1e-4, stride=10
@@ -97,6 +99,7 @@ def run() -> Solution:
 
 
 def contrast(image: np.ndarray) -> float:
+    """Return the standard deviation of the pixels, which is small for an empty picture."""
     return float(image.astype(float).std())
 
 

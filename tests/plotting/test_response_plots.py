@@ -22,6 +22,7 @@ ENTRY = [("tip uy", "tip fy")]
 
 @pytest.fixture(autouse=True)
 def _one_rank() -> None:
+    """Skip the test on other ranks than the first."""
     if MPI.COMM_WORLD.rank > 0:
         pytest.skip("one rank draws")
 

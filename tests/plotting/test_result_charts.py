@@ -20,6 +20,7 @@ pytest.importorskip("matplotlib")
 
 @pytest.fixture(scope="module")
 def run() -> Solution:
+    """Return two revolutions of an engine of one cylinder."""
     engine = inline_engine(
         rigid_rod(length=0.137, mass=0.3), EngineDesign(cylinders=1), speed=300.0
     )
@@ -27,6 +28,7 @@ def run() -> Solution:
 
 
 def line(figure: Any, k: int = 0) -> Any:
+    """Return the points of a line in a figure."""
     return figure.axes[0].get_lines()[k].get_data()
 
 

@@ -13,6 +13,7 @@ pv = pytest.importorskip("pyvista", exc_type=ImportError)
 
 
 def rounded(shape: Shape, times: int = 1) -> Shape:
+    """Return a shape whose edges are rounded several times."""
     for _ in range(times):
         rounding = Rounding(shape.points, shape.triangles)
         shape = Shape(rounding.points(shape.points), rounding.triangles)
@@ -20,6 +21,7 @@ def rounded(shape: Shape, times: int = 1) -> Shape:
 
 
 def counts_of_edges(shape: Shape) -> np.ndarray:
+    """Return the number of triangles at each edge."""
     edges = np.sort(shape.triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
     return np.unique(edges, axis=0, return_counts=True)[1]
 

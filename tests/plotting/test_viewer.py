@@ -40,6 +40,7 @@ from tests.plotting.test_plotting import bar
 
 @pytest.fixture(autouse=True)
 def one_rank() -> None:
+    """Skip the test on other ranks than the first."""
     if MPI.COMM_WORLD.rank > 0:
         pytest.skip("one rank writes pages")
 
@@ -55,6 +56,7 @@ def stressed_bar() -> ReducedBody:
 
 @pytest.fixture(scope="module")
 def run() -> Solution:
+    """Return a run of a slider-crank whose rod has stress modes."""
     crank = {"crank_radius": 0.05, "crank_mass": 0.9, "piston_mass": 0.2}
     return simulate(
         slider_crank(stressed_bar(), speed=200.0, angle=0.3, **crank), t_end=0.03, dt=1e-4
@@ -237,6 +239,7 @@ def test_modes_of_a_cable_end_at_its_frames() -> None:
 
 
 def beam_model(comm: MPI.Comm = MPI.COMM_SELF) -> mbd.BeamModel:
+    """Return a straight square beam."""
     from dolfinx.mesh import create_interval
 
     return mbd.BeamModel(

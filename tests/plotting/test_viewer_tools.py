@@ -30,6 +30,7 @@ pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="one rank writes
 
 @pytest.fixture(scope="module")
 def run() -> Solution:
+    """Return a run of a slider-crank whose rod has stress modes."""
     crank = {"crank_radius": 0.05, "crank_mass": 0.9, "piston_mass": 0.2}
     return simulate(
         slider_crank(stressed_bar(), speed=200.0, angle=0.3, **crank),  # type: ignore[arg-type]
@@ -40,6 +41,7 @@ def run() -> Solution:
 
 @pytest.fixture
 def tab(browser: Any, run: Solution, tmp_path: Path) -> Tab:
+    """Return a tab of the browser that shows the run."""
     player(run, tmp_path / "run.html")
     tab = Tab(browser, tmp_path / "run.html")
     tab.do("player.seek(0.01)")
@@ -47,6 +49,7 @@ def tab(browser: Any, run: Solution, tmp_path: Path) -> Tab:
 
 
 def pixel_of(tab: Tab, body: str) -> tuple[int, int]:
+    """Return a pixel at which the pointer finds a body."""
     pixels = [(x, y) for x in range(20, 700, 15) for y in range(20, 480, 15)]
     hits = tab.do(f"{[list(p) for p in pixels]}.map(([x, y]) => player.probe(x, y)?.body)")
     on_body = [p for p, name in zip(pixels, hits, strict=True) if name == body]

@@ -47,6 +47,7 @@ class Case:
 
 
 def symmetric(seed: int) -> Array:
+    """Return a random symmetric positive definite matrix."""
     factor = np.random.default_rng(seed).normal(size=(6, 6))
     return factor @ factor.T
 

@@ -45,6 +45,7 @@ class Case:
 
 
 def knot(u: float) -> tuple[float, float, float]:
+    """Return a point of a trefoil knot."""
     return (np.cos(u) * (2 + np.cos(3 * u)), np.sin(u) * (2 + np.cos(3 * u)), np.sin(3 * u))
 
 
@@ -77,6 +78,7 @@ motions = st.tuples(*[vectors] * 8)
 
 @cache
 def assembler_of(name: str) -> Assembler:
+    """Return the assembler of two bodies with a joint."""
     bodies = [
         mbd.RigidBody(
             body,
@@ -91,6 +93,7 @@ def assembler_of(name: str) -> Assembler:
 
 
 def quaternion(R: Array) -> Array:
+    """Return the quaternion of a rotation matrix, with the scalar first."""
     return Rotation.from_matrix(R).as_quat(scalar_first=True)
 
 
@@ -130,11 +133,13 @@ def slopes(at: Assembler, function: Callable[[], Array], h: float = 4e-4) -> Arr
 
 
 def close(one: Array, other: Array, tolerance: float = 1e-9) -> bool:
+    """Return whether the largest difference is small, relative to values above one."""
     size = max(1.0, float(np.abs(other).max(initial=0.0)))
     return float(np.abs(one - other).max(initial=0.0)) < tolerance * size
 
 
 def matrix(at: Assembler) -> Array:
+    """Return the constraint matrix at the present coordinates."""
     at.update_poses(0.0)
     return at.constraint_matrix()
 

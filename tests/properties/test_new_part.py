@@ -63,6 +63,7 @@ class MagneticBody(mbd.ReducedBody):
 
 @pytest.fixture(scope="module")
 def body() -> MagneticBody:
+    """Return a body with magnets."""
     base = complete_body(3, exact_numbers())
     motion = (np.arange(18.0) ** 2 % 19.0).reshape(6, 3)
     magnets = [

@@ -32,6 +32,7 @@ STEEL = mbd.STEEL
 
 
 def reduced(comm: MPI.Comm, num_modes: int = 4) -> Reduction:
+    """Return the reduction of a box with two ends."""
     return mbd.reduce(
         box(comm, cells=(4, 1, 1)),
         STEEL,
@@ -42,11 +43,13 @@ def reduced(comm: MPI.Comm, num_modes: int = 4) -> Reduction:
 
 
 def graded(reduction: Reduction) -> ufl.core.expr.Expr:
+    """Return a damping coefficient that varies in space."""
     x = ufl.SpatialCoordinate(reduction.space.mesh)
     return 4e5 * (1 + 30 * x[0]) * (1 + 20 * x[1])
 
 
 def close(A: np.ndarray, B: np.ndarray, tolerance: float) -> bool:
+    """Return whether the largest difference is small relative to the largest value of B."""
     return bool(np.abs(A - B).max() <= tolerance * np.abs(B).max())
 
 
@@ -114,6 +117,7 @@ def test_logarithmic_decrement_of_viscous_damping(comm: MPI.Comm, kind: str) -> 
 
 
 def dense(A: object) -> np.ndarray:
+    """Return the entries of a PETSc matrix as a NumPy array."""
     D = A.convert("dense")  # a variable: its array must not outlive it
     return D.getDenseArray().copy()
 

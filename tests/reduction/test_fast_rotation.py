@@ -113,11 +113,13 @@ def rod_run(rod: ReducedBody, dt: float = DT, t_end: float = END) -> Solution:
 
 @cache
 def stiffened(side: float) -> Solution:
+    """Return the run of the rod with geometric stiffening."""
     return rod_run(bar(side))
 
 
 @cache
 def unstiffened(side: float) -> Solution:
+    """Return the run of the rod without geometric stiffening."""
     return rod_run(bar(side).replace(stiffening=None))
 
 

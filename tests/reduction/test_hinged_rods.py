@@ -54,11 +54,13 @@ def bar(length: float, size: float = 0.01):  # type: ignore[no-untyped-def]
 
 @cache
 def link(length: float) -> ReducedBody:
+    """Return a reduced bar with a bore at each end."""
     mesh = build_mesh(bar(length), MPI.COMM_SELF)
     return reduce(mesh, STEEL, interfaces=["start", "end"], num_modes=4, name="link").body
 
 
 def four_bar(*, hinges: bool = True, gravity: tuple[float, float, float]) -> System:
+    """Return a four-bar linkage of flexible links, with hinges only or with other joints."""
     pin, pivot = np.array([CRANK, 0.0]), np.array([FRAME, 0.0])
     chord = pivot - pin
     distance = np.linalg.norm(chord)

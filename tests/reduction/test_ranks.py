@@ -19,15 +19,18 @@ from tests.models.bodies import LENGTH, box, dynamic_stiffness
 
 
 def _bar(comm: MPI.Intracomm) -> tuple[TaggedMesh, tuple[str, ...], dict[str, Any]]:
+    """Return the mesh of a box, its interfaces and a point."""
     return box(comm), ("left", "right"), {"inside": (LENGTH / 3, 0.007, 0.005)}
 
 
 def _rod(comm: MPI.Intracomm) -> tuple[TaggedMesh, tuple[str, ...], dict[str, Any]]:
+    """Return the mesh of a connecting rod, its interfaces and a point."""
     mesh = build_mesh(ConnectingRod(size=0.012), comm)
     return mesh, ("big_end", "small_end"), {"middle": (LENGTH / 2, 0.0, 0.0)}
 
 
 def _body(case: Any, comm: MPI.Intracomm) -> ReducedBody:
+    """Return the reduced body of a case on a communicator."""
     mesh, interfaces, points = case(comm)
     return reduce(mesh, STEEL, interfaces=interfaces, num_modes=8, points=points).body
 

@@ -108,6 +108,7 @@ def test_warning_of_missing_stretch(
 
 
 def spinning_rod(mesh: mbd.fem.TaggedMesh, num_modes: int) -> mbd.ReducedBody:
+    """Return a reduced rod that is held at its left end."""
     options = mbd.ReductionOptions(skin=False)
     return mbd.reduce(
         mesh, mbd.STEEL, interfaces=["left"], num_modes=num_modes, options=options

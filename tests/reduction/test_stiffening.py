@@ -35,6 +35,7 @@ def bar(
 
 
 def tagged(mesh: dmesh.Mesh, length: float) -> mbd.fem.TaggedMesh:
+    """Return a mesh whose ends in x are named "left" and "right"."""
     dim = mesh.topology.dim - 1
     ends = [
         dmesh.locate_entities_boundary(mesh, dim, lambda x, at=at: np.isclose(x[0], at))

@@ -18,6 +18,7 @@ from tests.models.bodies import box, dynamic_stiffness
 
 @pytest.fixture(scope="module", params=["rigid", "averaged"])
 def bar(request: pytest.FixtureRequest) -> Reduction:
+    """Return the reduction of a box."""
     mesh = box(MPI.COMM_WORLD)
     return reduce(
         mesh,

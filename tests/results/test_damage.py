@@ -34,12 +34,14 @@ Load = Callable[[], object]
 
 
 def of_solution(run: Solution) -> tuple[Any, ...]:
+    """Return the contents of a solution, which can be compared."""
     keys = ("time", "q", "v", "a", "lam", "angles")
     memory = repr(run.final_state.memory)
     return run.complete, run.iterations, memory, *(getattr(run, k).tobytes() for k in keys)
 
 
 def solution(path: Path) -> Load:
+    """Save a run, and return a function that loads it."""
     simulate(SYSTEM, t_end=1e-3, dt=1e-4).save(path)
     return lambda: of_solution(Solution.load(path, SYSTEM))
 
@@ -89,6 +91,7 @@ KINDS = pytest.mark.parametrize("write", [solution, checkpoint])
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
+    """Return a path for each rank."""
     return tmp_path / f"run{MPI.COMM_WORLD.rank}.npz"
 
 

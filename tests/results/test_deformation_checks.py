@@ -31,6 +31,7 @@ def warnings_of(call: Callable[[], Any]) -> dict[str, MbdWarning]:
 
 
 def cantilever(load: float) -> mbd.System:
+    """Return a clamped rod with a lateral force that grows over time."""
     ground = mbd.Ground({"o": mbd.Frame()})
     rod = mbd.FlexibleBody("rod", slender_rod(LENGTH))
     clamp = mbd.fixed("clamp", ground.frame("o"), rod.frame("big_end"))

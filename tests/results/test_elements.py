@@ -78,10 +78,12 @@ def run() -> Solution:
 
 
 def two_ended(run: Solution) -> list[str]:
+    """Return the names of the elements that act on two bodies."""
     return [name for name in elements(run) if run.element(name).first_force.size]
 
 
 def elements(run: Solution) -> list[str]:
+    """Return the names of joints, drivers and loads in a run."""
     return run.names()[len(run._bodies) :]
 
 

@@ -35,11 +35,13 @@ GROUND = Ground({"o": Frame(axes=(1, 0, 0))})
 
 
 def mass(place: float = 1.01, **options: Any) -> RigidBody:
+    """Return a body at a distance from the origin along x."""
     frames = {"c": Frame(axes=(1, 0, 0))}
     return RigidBody("mass", MASS, [1.0] * 3, frames=frames, position=(place, 0, 0), **options)
 
 
 def spring() -> System:
+    """Return a mass on a spring between two points."""
     body = mass()
     ends = GROUND.frame("o"), body.frame("c")
     load = SpringDamper("spring", *ends, stiffness=STIFFNESS, length=1.0)
@@ -47,6 +49,7 @@ def spring() -> System:
 
 
 def bushing() -> System:
+    """Return a mass in a bushing with an initial velocity."""
     body = mass(0.0, velocity=(100.0, 0, 0))
     ends = GROUND.frame("o"), body.frame("c")
     load = Bushing("bushing", *ends, stiffness=[STIFFNESS] * 3 + [1e6] * 3)
@@ -54,16 +57,19 @@ def bushing() -> System:
 
 
 def slider(load: Any, place: float, speed: float) -> System:
+    """Return a mass on a guide with a load."""
     body = mass(place, velocity=(speed, 0, 0))
     guide = prismatic("guide", GROUND.frame("o"), body.frame("c"))
     return System([GROUND, body], [guide], loads=[load])
 
 
 def joint_spring() -> System:
+    """Return a mass on a guide with a spring."""
     return slider(JointSpring("spring", "guide", stiffness=STIFFNESS, free=0.0), 0.01, 0.0)
 
 
 def stop() -> System:
+    """Return a mass that moves between two stops."""
     law = ContactLaw(STIFFNESS, exponent=1.0)
     return slider(JointStop("stop", "guide", law, -0.01, 0.01), 0.0, 100.0)
 
@@ -122,6 +128,7 @@ def test_a_falling_energy_is_no_gain(damping: float, phase: float) -> None:
 
 
 def progressive(length: float, rate: float) -> float:
+    """Return the force of a progressive spring with a damper."""
     return 1e3 * (length - 0.4) + 2e4 * (length - 0.4) ** 3 + 7.0 * rate
 
 

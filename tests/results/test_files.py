@@ -26,16 +26,19 @@ SETTINGS = {"crank_radius": 0.15, "crank_mass": 0.36, "piston_mass": 0.0755}
 
 
 def mechanism(speed: float = 150.0, crank_mass: float = 0.36) -> System:
+    """Return a driven slider-crank with a flexible rod."""
     return slider_crank(slender_rod(), speed=speed, **SETTINGS | {"crank_mass": crank_mass})
 
 
 @pytest.fixture(scope="module")
 def run() -> Solution:
+    """Return a short run of the slider-crank."""
     return simulate(mechanism(), t_end=0.002, dt=1e-4)
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
+    """Return a path for each rank."""
     return tmp_path / f"run{MPI.COMM_WORLD.rank}.npz"
 
 
@@ -193,6 +196,7 @@ def test_functions_count_by_their_names_and_data() -> None:
 
 
 def rising(t: float) -> tuple[float, float, float]:
+    """Return a motion with the speed 1, its rate and its acceleration."""
     return t, 1.0, 0.0
 
 

@@ -25,6 +25,7 @@ NAMES = ["rod", "crank pin.force", "drive.work", "piston.position.x", "crank.big
 
 
 def engine(torque: float = 20.0) -> System:
+    """Return a slider-crank that a torque drives."""
     return slider_crank(
         slender_rod(),
         crank_radius=0.15,
@@ -36,6 +37,7 @@ def engine(torque: float = 20.0) -> System:
 
 @pytest.fixture(scope="module")
 def whole() -> Solution:
+    """Return a run with all states."""
     return simulate(engine(), **TIMES)
 
 
@@ -49,6 +51,7 @@ def names_of(whole: Solution) -> list[str]:
 
 @pytest.fixture(scope="module")
 def part(whole: Solution) -> Solution:
+    """Return a run that saves outputs only."""
     return simulate(engine(), outputs=names_of(whole), **TIMES)
 
 

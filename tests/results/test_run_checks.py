@@ -33,6 +33,7 @@ GRAVITY = (0.0, -9.81, 0.0)
 
 
 def pendulum(**options: Any) -> System:
+    """Return a bar on a hinge under gravity, with drivers and loads."""
     return System([GROUND, BAR], [PIVOT], gravity=GRAVITY, **options)
 
 
@@ -52,10 +53,12 @@ def warnings_of(system: System, **options: Any) -> dict[str, MbdWarning]:
 
 
 def speeding_up(t: float) -> tuple[float, float, float]:
+    """Return a motion with constant acceleration, its rate and its acceleration."""
     return 2.5 * t * t, 5.0 * t, 5.0
 
 
 def gust(t: float, motion: Any) -> tuple[float, float, float]:
+    """Return a force that depends on time, with a constant component."""
     return float(np.sin(9 * t)), 1.0, 0.0
 
 

@@ -30,6 +30,8 @@ SETTINGS = {"crank_radius": 0.15, "crank_mass": 0.36, "piston_mass": 0.0755}
 
 
 def mechanism(torque: float = 20.0, damping: float = 0.02) -> System:
+    """Return a slider-crank with a motor and a flexible rod."""
+
     def motor(t: float, angle: float, rate: float) -> float:
         return torque + 3.0 * np.sin(angle)
 
@@ -38,6 +40,7 @@ def mechanism(torque: float = 20.0, damping: float = 0.02) -> System:
 
 
 def same(one: Solution, two: Solution) -> bool:
+    """Return whether two runs are bitwise equal."""
     keys = ("time", "q", "v", "a", "lam", "angles")
     if "drive" in one.names() and "crank" in one.names():
         equal = all(np.array_equal(getattr(one, key), getattr(two, key)) for key in keys)

@@ -27,6 +27,7 @@ from tests.models.particles import Particles
 
 @pytest.fixture(scope="module")
 def run() -> Solution:
+    """Return a run of a slider-crank whose flexible rod has a skin."""
     rod = slender_rod()
     nodes = np.array([[0.0, 0, 0], [0.3, 0, 0], [0.15, 0, 0]])
     modes = np.stack(
@@ -124,6 +125,7 @@ def test_joint_forces_obey_newton(run: Solution) -> None:
 
 
 def _rod_axes(run: Solution) -> np.ndarray:
+    """Return the axes of the small end of the rod over time."""
     from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_matrix
 
     history = run.body("rod")

@@ -13,10 +13,12 @@ from dolfinx_mbd.results.state_rows import StateRows
 
 
 def stone() -> mbd.System:
+    """Return a body that falls freely."""
     return mbd.System([mbd.RigidBody("stone", 1.0, [0.01] * 3)], gravity=(0, 0, -9.81))
 
 
 def states(system: mbd.System, count: int) -> list[State]:
+    """Return random states of a system."""
     rng = np.random.default_rng(count)
     sizes = system.num_coordinates, system.num_velocities, system.num_velocities, 0, 0
     memory = {"algorithmic": np.ones(system.num_velocities)}
@@ -66,6 +68,7 @@ def test_a_run_ends_with_its_last_state(dt: float | str, stride: int) -> None:
 
 
 def film_system(clearance: float) -> mbd.System:
+    """Return a shaft in an oil film with a clearance."""
     ground = mbd.Ground({"bore": mbd.Frame()})
     frames = {"journal": mbd.Frame()}
     shaft = mbd.RigidBody("shaft", 2.0, [1e-3, 1e-3, 2e-3], frames=frames, omega=(0, 0, 300))

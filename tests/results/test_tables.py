@@ -18,6 +18,7 @@ from tests.models.rods import rod
 
 
 def swing(stiffness: float) -> Solution:
+    """Return a run of a flexible arm on a hinge with a strut."""
     ground = Ground({"o": Frame(), "up": Frame((0.0, 0.8, 0.0))})
     arm = FlexibleBody("arm 1", rod(), position=(0.5, 0, 0))
     hinge = revolute("hinge", ground.frame("o"), arm.frame("left"))
@@ -27,6 +28,7 @@ def swing(stiffness: float) -> Solution:
 
 @pytest.fixture(scope="module")
 def run() -> Solution:
+    """Return a run with a strut of 100 N/m."""
     return swing(100.0)
 
 

@@ -30,6 +30,7 @@ ENDS = ("left", "right")
 
 @pytest.fixture(scope="module")
 def lattice() -> Lattice:
+    """Return a lattice of particles and bars, the full model."""
     return Lattice()
 
 
@@ -40,6 +41,7 @@ def body(lattice: Lattice) -> ReducedBody:
 
 
 def close(A: np.ndarray, B: np.ndarray, tolerance: float) -> bool:
+    """Return whether the largest difference is small relative to the largest value of B."""
     return bool(np.abs(A - B).max() <= tolerance * np.abs(B).max())
 
 

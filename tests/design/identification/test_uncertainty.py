@@ -22,6 +22,7 @@ COVARIANCE = np.outer(list(SIGMA.values()), list(SIGMA.values())) * np.array(
 
 
 def reduced(p: Mapping[str, float]) -> mbd.reduction.Reduction:
+    """Return the reduction of a bar with a length and a material."""
     mesh = box(MPI.COMM_WORLD, (p["length"], *SIZE[1:]), CELLS)
     material = mbd.Material(p["E"], 0.3, p["rho"])
     options = mbd.ReductionOptions(skin=False)
@@ -33,6 +34,7 @@ def reduced(p: Mapping[str, float]) -> mbd.reduction.Reduction:
 
 @cache
 def derivatives() -> mbd.design.BodySensitivities:
+    """Return the derivatives of the bar with respect to E, density and length."""
     base = reduced(VALUES)
     x = ufl.SpatialCoordinate(base.model.plain_mesh)
     along = ufl.as_vector([x[0] / VALUES["length"], 0 * x[1], 0 * x[2]])

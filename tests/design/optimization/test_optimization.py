@@ -62,11 +62,13 @@ def test_bound(method: Any) -> None:
 
 
 def volume(p: Any) -> tuple[float, dict[str, float]]:
+    """Return the volume of a box with its derivatives."""
     value = p["a"] * p["b"] * p["c"]
     return value, {k: value / p[k] for k in "abc"}
 
 
 def surface(p: Any) -> tuple[float, dict[str, float]]:
+    """Return the surface of a box with its derivatives."""
     a, b, c = p["a"], p["b"], p["c"]
     return 2 * (a * b + b * c + c * a), {"a": 2 * (b + c), "b": 2 * (a + c), "c": 2 * (a + b)}
 

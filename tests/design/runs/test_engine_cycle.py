@@ -23,6 +23,7 @@ PERIOD = 4 * np.pi / SPEED
 
 @cache
 def rod() -> mbd.ReducedBody:
+    """Return a slender aluminium rod with three modes."""
     return slender_rod(length=0.14, side=0.02, young=7e10, density=2700.0, bending=2, axial=1)
 
 

@@ -22,6 +22,7 @@ Values = Mapping[str, float]
 
 
 def oscillator(p: Values) -> mbd.System:
+    """Return a mass m on a slide with a spring k, a damper c and a force as input."""
     frames = {"x": mbd.Frame((0, 0, 0), ALONG_X)}
     mass = mbd.RigidBody("mass", p["m"], [0.01] * 3, frames=frames)
     slide = mbd.prismatic("slide", GROUND.frame("x"), mass.frame("x"))
@@ -138,6 +139,7 @@ def turntable(p: Values) -> mbd.System:
 
 
 def spinning(system: mbd.System) -> mbd.mechanism.State:
+    """Return the equilibrium that rotates with the speed of the driver."""
     return mbd.equilibrium(system, spin=(0, 0, system.drivers[0].at(0.0)[1]))
 
 
@@ -327,6 +329,7 @@ def test_remainders_are_quadratic(case: str) -> None:
 
 
 def top(p: Values) -> mbd.System:
+    """Return a top on a ball joint with a spin and a polar moment of inertia."""
     body = mbd.RigidBody(
         "top",
         0.5,

@@ -76,6 +76,7 @@ def crank(p: Mapping[str, float]) -> mbd.System:
 
 @functools.cache
 def states() -> tuple[mbd.System, States]:
+    """Return the mechanism and some states of a run."""
     run = mbd.simulate(crank(VALUES), t_end=0.004, dt=2e-4, stride=5)
     return run.system, States(list(run._saved.states()))
 

@@ -32,6 +32,7 @@ NOISE = 1e-11
 
 
 def straight(comm: MPI.Intracomm, section: Any = None, length: float = 0.5) -> mbd.BeamModel:
+    """Return a straight beam of steel, by default with a rectangular section."""
     mesh = create_interval(comm, 8, [0.0, length])
     return mbd.BeamModel(mesh, section or mbd.forms.Section.rectangle(0.02, 0.01), mbd.STEEL)
 
@@ -89,6 +90,7 @@ def check_differences(base: Any, parameter: Any, new: Callable[[float], Any], st
 
 
 def reduced(model: Any, ends: Any = ENDS, points: Any = POINTS, **options: Any) -> Any:
+    """Return the reduction of a beam to four modes."""
     return mbd.reduce_beam(model, interfaces=ends, num_modes=4, points=points, **options)
 
 

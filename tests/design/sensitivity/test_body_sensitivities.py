@@ -43,6 +43,7 @@ MIDDLE = np.array([LENGTH / 2, HEIGHT / 2, WIDTH / 2])
 def reduced(
     model: Any, middle: np.ndarray = MIDDLE, kinds: tuple[Any, Any] = ("rigid", "rigid")
 ) -> mbd.reduction.Reduction:
+    """Return the reduction of a model to four modes, with a point in its middle."""
     points = {"middle": middle}
     ends = {k: mbd.InterfaceSpec(kind=kind) for k, kind in zip(ENDS, kinds, strict=True)}
     return mbd.reduce(model, interfaces=ends, num_modes=4, points=points)
@@ -126,6 +127,7 @@ def test_field(comm: MPI.Intracomm) -> None:
 
 
 def moved(comm: MPI.Intracomm, velocity: Callable[[Any], np.ndarray], s: float) -> Any:
+    """Return a box whose nodes are moved by s times a velocity."""
     mesh = box(comm)
     x = mesh.mesh.geometry.x
     x += s * velocity(x.T).T

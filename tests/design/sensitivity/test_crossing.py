@@ -15,6 +15,7 @@ STEEL = mbd.Material(YOUNG, 0.3, 7850.0)
 
 
 def reduced(comm: MPI.Intracomm, height: float) -> mbd.reduction.Reduction:
+    """Return the reduction of a bar with a height."""
     mesh = box(comm, (LENGTH, height, SIDE), (6, 1, 1))
     points = {"end": (LENGTH, height / 2, SIDE / 2)}
     return mbd.reduce(mesh, STEEL, interfaces=["left", "right"], num_modes=6, points=points)

@@ -38,6 +38,7 @@ def two_materials(comm: MPI.Intracomm) -> mbd.ElasticModel:
 
 
 def reduced(model: Any) -> mbd.reduction.Reduction:
+    """Return the reduction of a model with a rigid and an averaged interface."""
     interfaces = {"left": mbd.InterfaceSpec(), "right": mbd.InterfaceSpec(kind="averaged")}
     return mbd.reduce(model, interfaces=interfaces, num_modes=4, points={"p": POINT})
 
@@ -63,6 +64,7 @@ def numbers(body: mbd.body.ReducedBody) -> dict[str, np.ndarray]:
 
 
 def check(expected: dict[str, Any], derivative: dict[str, Any], sizes: dict[str, Any]) -> None:
+    """Compare derivatives with expected ones, relative to the sizes of the quantities."""
     for name, value in expected.items():
         size = np.abs(sizes[name]).max(initial=0.0)
         assert np.abs(derivative[name] - value).max(initial=0.0) <= RELATIVE * size, name

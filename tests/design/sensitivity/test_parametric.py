@@ -44,22 +44,28 @@ def meshed(add: Callable[[Any], object], size: float = 0.02, order: int = 2) -> 
 
 
 def box(length: float) -> Any:
+    """Return the geometry of a box with a length."""
     return meshed(lambda occ: occ.addBox(0, 0, 0, length, SIDE, DEPTH))
 
 
 def cylinder(radius: float) -> Any:
+    """Return the geometry of a cylinder with a radius."""
     return meshed(lambda occ: occ.addCylinder(0, 0, 0, 0, 0, LENGTH, radius))
 
 
 def longer_cylinder(length: float) -> Any:
+    """Return the geometry of a cylinder with a length."""
     return meshed(lambda occ: occ.addCylinder(0, 0, 0, 0, 0, length, RADIUS))
 
 
 def sphere(radius: float) -> Any:
+    """Return the geometry of a sphere with a radius."""
     return meshed(lambda occ: occ.addSphere(0, 0, 0, radius))
 
 
 def plate(radius: float) -> Any:
+    """Return the geometry of a plate whose hole has a radius."""
+
     def add(occ: Any) -> None:
         block = occ.addBox(0, 0, 0, 2 * LENGTH, LENGTH, DEPTH)
         hole = occ.addCylinder(*CENTRE[:2], -1, 0, 0, 2, radius)
@@ -218,6 +224,7 @@ def test_sensitivities_of_the_rod(comm: MPI.Intracomm) -> None:
 
 
 def rod(length: float) -> Any:
+    """Return a connecting rod with a length."""
     return mbd.ConnectingRod(length=length, size=0.02, order=1)
 
 

@@ -84,6 +84,7 @@ def numbers(base: mbd.reduction.Reduction, other: mbd.reduction.Reduction) -> di
 
 
 def _columns(rows: np.ndarray) -> np.ndarray:
+    """Return rows of numbers as columns, on which a rotation of the modes can act."""
     return rows[:, :, None] if rows.ndim == 2 else rows
 
 
@@ -133,6 +134,7 @@ def bend(x: Any) -> np.ndarray:
 def moved_box(
     comm: MPI.Intracomm, s: float, velocity: Callable[[Any], Any] = bend, **options: Any
 ) -> Any:
+    """Return a box whose nodes are moved by s times a velocity."""
     mesh = box(comm, **options)
     x = mesh.mesh.geometry.x
     x += s * velocity(x.T).T
@@ -140,16 +142,19 @@ def moved_box(
 
 
 def shape(model: mbd.ElasticModel, velocity: Callable[[Any], Any] = bend) -> mbd.Parameter:
+    """Return the parameter that moves the nodes with a velocity."""
     f = fem.Function(fem.functionspace(model.plain_mesh, ("Lagrange", 1, (3,))))
     f.interpolate(velocity)
     return mbd.Parameter("shape", "shape", velocity=f)
 
 
 def steel(s: float) -> mbd.Material:
+    """Return steel with Young's modulus increased by the fraction s."""
     return replace(mbd.STEEL, young=210e9 * (1 + s))
 
 
 def young(model: Any) -> mbd.Parameter:
+    """Return Young's modulus as a parameter."""
     return mbd.Parameter("E", "young")
 
 
@@ -620,10 +625,12 @@ def test_ratios_of_a_multiple_frequency(comm: MPI.Intracomm) -> None:
 
 
 def material_model(comm: MPI.Intracomm, **changes: float) -> mbd.ElasticModel:
+    """Return a box of steel with changed constants."""
     return mbd.ElasticModel(box(comm), replace(mbd.STEEL, **changes))
 
 
 def ply_model(comm: MPI.Intracomm, quantity: str, s: float) -> mbd.ElasticModel:
+    """Return a box of the ply with a changed constant."""
     return mbd.ElasticModel(box(comm), ply(quantity, s))
 
 

@@ -73,6 +73,7 @@ def plate(s: float) -> mbd.ElasticModel:
 
 
 def steel(**constants: float) -> Any:
+    """Return steel whose constants are multiplied by factors."""
     return replace(STEEL, **{k: getattr(STEEL, k) * v for k, v in constants.items()})
 
 
@@ -83,6 +84,7 @@ def wavy(x: Any) -> np.ndarray:
 
 
 def wavy_ufl(x: Any) -> Any:
+    """Return the velocity `wavy` as a UFL expression."""
     bulge = x[0] * (LENGTH - x[0]) / LENGTH**2
     parts = [x[0] + 0.3 * bulge * x[1], 2 * bulge * x[1] + 0.1 * x[0], 0.2 * x[2]]
     return ufl.as_vector(parts)
@@ -103,6 +105,7 @@ def graded(s: float) -> mbd.ElasticModel:
 
 
 def graded_parameter(model: Any) -> mbd.Parameter:
+    """Return the parameter that changes the function of a graded material."""
     f = model._function
     direction = fem.Function(f.function_space)
     direction.interpolate(lambda x: np.sin(20 * x[0]))
@@ -110,6 +113,7 @@ def graded_parameter(model: Any) -> mbd.Parameter:
 
 
 def function_parameter(model: Any) -> mbd.Parameter:
+    """Return a change of shape whose velocity is a function on the mesh."""
     velocity = fem.Function(fem.functionspace(model.plain_mesh, ("Lagrange", 1, (3,))))
     velocity.interpolate(wavy)
     return mbd.Parameter("p", "shape", velocity=velocity)
@@ -121,6 +125,7 @@ def stretched(x: Any) -> np.ndarray:
 
 
 def extended_parameter(model: Any) -> mbd.Parameter:
+    """Return a change of shape whose velocity is extended from the ends of the box."""
     mesh = solid()
     velocity = mbd.design.extended_velocity(mesh, {"right": (1.0, 0.0, 0.0)}, fixed=["left"])
     same = fem.Function(fem.functionspace(model.plain_mesh, ("Lagrange", 1, (3,))))
@@ -129,6 +134,8 @@ def extended_parameter(model: Any) -> mbd.Parameter:
 
 
 def constant(quantity: Any, value: float) -> Kind:
+    """Return the test of a constant of the material, whose value it has at s = 0."""
+
     def model(s: float) -> mbd.ElasticModel:
         return mbd.ElasticModel(solid(), steel(**{quantity: 1 + s / value}))
 
@@ -136,6 +143,8 @@ def constant(quantity: Any, value: float) -> Kind:
 
 
 def of_group(quantity: Any, value: float) -> Kind:
+    """Return the test of a constant of the material of the group "up"."""
+
     def model(s: float) -> mbd.ElasticModel:
         materials = {"low": ALUMINIUM, "up": steel(**{quantity: 1 + s / value})}
         return mbd.ElasticModel(solid(), materials)
@@ -181,6 +190,8 @@ def prestressed(quantity: Any, step: float) -> Kind:
 
 
 def shape(parameter: Callable[[Any], mbd.Parameter], velocity: Velocity, step: float) -> Kind:
+    """Return the test of a change of shape."""
+
     def model(s: float) -> mbd.ElasticModel:
         return mbd.ElasticModel(solid(velocity, s), STEEL)
 
@@ -214,6 +225,7 @@ KINDS = {
 
 
 def reduced(kind: Kind, s: float) -> mbd.reduction.Reduction:
+    """Return the reduction of the model of a test at the change s of its parameter."""
     model = kind.model(s)
     position = POINT + s * kind.velocity(POINT)
     if model.plain_mesh.geometry.dim == 2:

@@ -23,6 +23,7 @@ TOP, TILTED = np.array([0.061, 0.009, WIDTH]), np.array([0.8, 0.6, 0.1])
 def reduced(
     comm: MPI.Intracomm, cell: CellType = CellType.tetrahedron, skin: bool = True
 ) -> mbd.reduction.Reduction:
+    """Return the reduction of a box with a point on its top."""
     mesh = box(comm, cells=(9, 3, 2), cell=cell)
     options = mbd.ReductionOptions(skin=skin)
     points = {"top": TOP}
@@ -34,6 +35,7 @@ def reduced(
 
 @pytest.fixture(scope="module")
 def bar() -> mbd.reduction.Reduction:
+    """Return the reduction of a box of tetrahedra."""
     return reduced(MPI.COMM_WORLD)
 
 
@@ -53,6 +55,7 @@ def with_field(
 
 
 def strain_at(x: np.ndarray, gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+    """Return the strain of a displacement with a gradient that is linear in space."""
     G = gradient + curvature @ x
     return 0.5 * (G + G.T)
 

@@ -23,6 +23,7 @@ CASES = [("tetrahedron", 1), ("tetrahedron", 2), ("hexahedron", 1), ("hexahedron
 def bar(
     comm: MPI.Comm, cell: str, degree: int, cells: tuple[int, int, int]
 ) -> mbd.reduction.Reduction:
+    """Return the reduction of a box that is held at its left end."""
     mesh = box(comm, cells=cells, cell=CellType[cell])
     model = mbd.ElasticModel(mesh, mbd.STEEL, degree=degree)
     options = mbd.ReductionOptions(skin=True)

@@ -55,22 +55,26 @@ def loads(times: int) -> np.ndarray:
 
 
 def reduced(comm: MPI.Intracomm, cell: CellType = CellType.tetrahedron) -> mbd.reduction.Reduction:
+    """Return the reduction of a box with two rigid ends."""
     mesh = box(comm, cells=(9, 3, 2), cell=cell)
     return mbd.reduce(mesh, STEEL, interfaces=["left", "right"], num_modes=4, stiffening=False)
 
 
 @pytest.fixture(scope="module")
 def bar() -> mbd.reduction.Reduction:
+    """Return the reduction of a box on all ranks."""
     return reduced(MPI.COMM_WORLD)
 
 
 @pytest.fixture(scope="module")
 def recovery(bar: mbd.reduction.Reduction) -> Recovery:
+    """Return the recovery of stress of the box."""
     return Recovery(bar, stress=STEEL)
 
 
 @pytest.fixture(scope="module")
 def history(bar: mbd.reduction.Reduction) -> SimpleNamespace:
+    """Return static elastic coordinates under 150 loads."""
     return SimpleNamespace(time=np.linspace(0, 1, 150), eta=static_eta(bar.body, loads(150)))
 
 

@@ -25,21 +25,25 @@ ENDS = ["left", "right"]
 
 @pytest.fixture(scope="module")
 def mesh() -> mbd.fem.TaggedMesh:
+    """Return a box of tetrahedra."""
     return box(MPI.COMM_WORLD, cells=(12, 3, 2), cell=CellType.tetrahedron)
 
 
 @pytest.fixture(scope="module")
 def bar(mesh: mbd.fem.TaggedMesh) -> mbd.reduction.Reduction:
+    """Return the reduction of the box."""
     return mbd.reduce(mesh, STEEL, interfaces=ENDS, num_modes=4, stiffening=False)
 
 
 @pytest.fixture(scope="module")
 def recovery(bar: mbd.reduction.Reduction) -> Recovery:
+    """Return the recovery of stress of the box."""
     return Recovery(bar, stress=STEEL)
 
 
 @pytest.fixture(scope="module")
 def corrected(mesh: mbd.fem.TaggedMesh, bar: mbd.reduction.Reduction) -> mbd.reduction.Reduction:
+    """Return the reduction with the static correction of unit loads at its ends."""
     problem = elastic_problem(mbd.ElasticModel(mesh, STEEL, space=bar.space))
     cases = static_cases(problem, mesh_interfaces(mesh, bar.space, ENDS))
     problem.destroy()

@@ -39,6 +39,7 @@ FEW = 3
 def unit_displacements(
     mesh: mbd.fem.TaggedMesh, bar: mbd.reduction.Reduction, names: list[str], kind: Any = "rigid"
 ) -> UnitCases:
+    """Return the displacements of unit loads at interfaces."""
     problem = elastic_problem(mbd.ElasticModel(mesh, STEEL, space=bar.space))
     cases = static_cases(
         problem, mesh_interfaces(mesh, bar.space, mbd.InterfaceSpec.each(names, kind))
@@ -48,6 +49,7 @@ def unit_displacements(
 
 
 def truncated(bar: mbd.reduction.Reduction, count: int) -> mbd.reduction.Reduction:
+    """Return the reduction with some of its modes."""
     return replace(bar, body=bar.body.truncated(count), modes=bar.modes[:, :count])
 
 
@@ -160,6 +162,7 @@ def run_of(bar: mbd.reduction.Reduction) -> Solution:
 
 @pytest.fixture(scope="module")
 def rod() -> tuple[mbd.fem.TaggedMesh, mbd.reduction.Reduction]:
+    """Return a box as the rod of a slider-crank, and its reduction."""
     mesh = box(MPI.COMM_WORLD, cells=(9, 3, 2), cell=CellType.tetrahedron)
     names = {
         end: mbd.InterfaceSpec(group, axes=(0, 0, 1))

@@ -76,6 +76,7 @@ def test_joints_permit_a_spin_or_not() -> None:
 
 
 def double_pendulum(first: float | None, second: float | None) -> System:
+    """Return a double pendulum whose hinges have initial rates, or none."""
     ends = {"a": Frame((-0.5, 0, 0)), "b": Frame((0.5, 0, 0))}
     ground = Ground({"o": Frame()})
     bars = [

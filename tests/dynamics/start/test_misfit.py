@@ -26,6 +26,7 @@ RUN = {"t_end": 0.1, "dt": 1e-3}
 
 
 def link(name, length, start, end, offset, tilt):  # type: ignore[no-untyped-def]
+    """Return a bar between two points, whose second frame has an offset and a tilt."""
     half = 0.5 * np.arctan2(end[1] - start[1], end[0] - start[0])
     axes = np.array([[1, 0, 0], [0, np.cos(tilt), -np.sin(tilt)], [0, np.sin(tilt), np.cos(tilt)]])
     return RigidBody.box(
@@ -63,6 +64,7 @@ def four_bar(offset=0.0, tilt=0.0, *, hinges=True, scale=1.0, **settings):  # ty
 
 
 def forces(run: Solution) -> np.ndarray:
+    """Return the forces and moments of all hinges over time."""
     return np.hstack([getattr(run.joint(n), k) for n in "1234" for k in ("force", "moment")])
 
 

@@ -37,6 +37,7 @@ ENDS = GROUND.frame("o"), BAR.frame("o")
 
 
 def hinged(rate: float | None, bar: RigidBody = BAR, **options: Any) -> System:
+    """Return a bar on a hinge with an initial rate."""
     return System([GROUND, bar], [revolute("pin", *ENDS, rate=rate)], **options)
 
 

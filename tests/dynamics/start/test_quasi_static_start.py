@@ -44,15 +44,18 @@ SIDE, YOUNG, DENSITY, LENGTH = 0.008, 2e11, 7870.0, 0.3
 
 
 def with_driver() -> tuple[System, float]:
+    """Return a driven slider-crank with a flexible rod, and a time."""
     return slider_crank(slender_rod(), speed=300.0, angle=0.7, **CRANK), 0.0
 
 
 def with_gravity_and_rates() -> tuple[System, float]:
+    """Return a slider-crank without a driver under gravity, and a time."""
     driven, _ = with_driver()
     return System(driven.bodies, driven.joints, gravity=(0, -9.81, 0)), 0.0
 
 
 def with_swinging_driver_and_spring() -> tuple[System, float]:
+    """Return a slider-crank whose driver oscillates, and a time."""
     driven, _ = with_driver()
     drive = Driver(
         "drive",
@@ -64,6 +67,7 @@ def with_swinging_driver_and_spring() -> tuple[System, float]:
 
 
 def with_three_cylinders() -> tuple[System, float]:
+    """Return a three-cylinder engine with flexible rods, and a time."""
     design = EngineDesign(
         crank_radius=0.04,
         spacing=0.08,

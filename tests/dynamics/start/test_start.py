@@ -36,6 +36,7 @@ CRANK = {"crank_radius": 0.15, "crank_mass": 0.36, "piston_mass": 0.0755}
 
 
 def evaluated(system: System, state) -> Assembler:
+    """Return an assembler with the residual of a state."""
     at = Assembler(system)
     at.q[:], at.v[:], at.a[:], at.lam[:] = state.q, state.v, state.a, state.lam
     at.residual(state.time)
@@ -240,6 +241,7 @@ def test_rates_at_the_start() -> None:
 
 
 def pendulum(load) -> System:
+    """Return a pendulum with a load at its tip."""
     ground = Ground({"o": Frame()})
     bob = RigidBody(
         "bob", 1.0, [0.01] * 3, (0.5, 0, 0), frames={"o": Frame(), "tip": Frame((1.0, 0, 0))}

@@ -14,6 +14,7 @@ Array = NDArray[np.float64]
 
 
 def march(system: System, start: State, t_end: float, dt: float) -> tuple[ImplicitEuler, State]:
+    """Return the stepper and the last state of equal steps of implicit Euler."""
     stepper = ImplicitEuler(system, tolerance=1e-10)
     steps = round((t_end - start.time) / dt)
     state = stepper.begin(start, (t_end - start.time) / steps)

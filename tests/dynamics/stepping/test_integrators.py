@@ -22,6 +22,7 @@ METHODS = [
 
 
 def flexible_crank(speed: float = 150.0) -> System:
+    """Return a driven slider-crank with a rod of two bending modes."""
     return slider_crank(
         slender_rod(bending=2, axial=0),  # frequencies that every step resolves
         crank_radius=0.15,
@@ -79,6 +80,7 @@ def spinning_body() -> ReducedBody:
 
 
 def _moments(rod: ReducedBody) -> np.ndarray:
+    """Return ∫ρ x×ψ of all modes, (n, 3)."""
     H = rod.second_moments[1:, 0]  # ∫ρ ψ⊗x
     return np.stack(
         [H[:, 2, 1] - H[:, 1, 2], H[:, 0, 2] - H[:, 2, 0], H[:, 1, 0] - H[:, 0, 1]], axis=1

@@ -22,6 +22,7 @@ from tests.models.beams import slender_rod
 
 
 def flexible_crank() -> System:
+    """Return a driven slider-crank with a rod of two bending modes."""
     return slider_crank(
         slender_rod(bending=2, axial=0),
         crank_radius=0.15,
@@ -34,6 +35,7 @@ def flexible_crank() -> System:
 
 @pytest.fixture(scope="module")
 def exact() -> Solution:
+    """Return a run with very short steps."""
     return simulate(flexible_crank(), t_end=0.01, dt=2.5e-6, tolerance=1e-10, stride=4)
 
 
@@ -79,6 +81,7 @@ def test_changes_of_the_step_start_no_transient(exact: Solution) -> None:
 
 
 def pendulum(load=None) -> System:
+    """Return a pendulum under gravity, with a load or without."""
     ground = Ground({"o": Frame()})
     bob = RigidBody("bob", 1.0, [1e-3] * 3, (1.0, 0, 0), frames={"o": Frame()})
     loads = [] if load is None else [load(bob)]

@@ -38,6 +38,7 @@ DT, SPEED = 1e-5, 300.0
 
 
 def engine(**settings: object) -> System:
+    """Return an engine of two cylinders with flexible rods."""
     rod = slender_rod(length=0.14, bending=4, axial=1)
     return inline_engine(rod, EngineDesign(cylinders=2), speed=SPEED, gas=False, **settings)  # type: ignore[arg-type]
 

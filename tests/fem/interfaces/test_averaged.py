@@ -221,6 +221,7 @@ def test_bar_in_tension(comm: MPI.Intracomm) -> None:
 
 
 def _rod(comm: MPI.Intracomm) -> ReducedBody:
+    """Return a reduced connecting rod with an averaged and a rigid bore."""
     mesh = build_mesh(ConnectingRod(size=0.012), comm)
     specs = {"big_end": InterfaceSpec(kind="averaged"), "small_end": "small_end"}
     return reduce(mesh, STEEL, interfaces=specs, num_modes=8).body

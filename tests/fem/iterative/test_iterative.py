@@ -49,6 +49,7 @@ def held(
 
 
 def random(solver: IterativeSolver, columns: int) -> np.ndarray:
+    """Return random vectors for a solver, distributed over the ranks."""
     rng = np.random.default_rng(solver.comm.rank)
     return np.asfortranarray(rng.standard_normal((solver.rows, columns)))
 

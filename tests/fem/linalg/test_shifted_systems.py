@@ -18,6 +18,8 @@ from dolfinx_mbd.fem.linalg import shifted_systems
 
 @pytest.fixture
 def sphere(comm: MPI.Intracomm) -> mbd.reduction.Reduction:
+    """Return the reduction of a free sphere."""
+
     def build(model: Any) -> None:
         model.occ.addSphere(0, 0, 0, 0.05)
         model.occ.synchronize()
@@ -30,6 +32,7 @@ def sphere(comm: MPI.Intracomm) -> mbd.reduction.Reduction:
 
 
 def stretched(sphere: mbd.reduction.Reduction) -> mbd.design.BodySensitivities:
+    """Return derivatives of the sphere with respect to ν and two shapes."""
     assert sphere.model is not None
     x = ufl.SpatialCoordinate(sphere.model.plain_mesh)
     fields = ufl.as_vector([x[0], 0 * x[0], 0 * x[0]]), ufl.as_vector([x[1] * x[0], x[1], 0 * x[0]])

@@ -76,6 +76,7 @@ class Body:
 
 
 def bar(ratio: float, cells: tuple[int, int, int]) -> TaggedMesh:
+    """Return a square bar that is `ratio` times as long as thick."""
     return box(MPI.COMM_SELF, (0.02 * ratio, 0.02, 0.02), cells)
 
 

@@ -58,6 +58,7 @@ def beam(elements: int) -> tuple[Array, Array, Array]:
 
 
 def petsc(A: Array) -> PETSc.Mat:
+    """Return a PETSc matrix from an array."""
     sparse = scipy.sparse.csr_matrix(A)
     csr = sparse.indptr, sparse.indices, sparse.data
     return PETSc.Mat().createAIJ(A.shape, csr=csr, comm=MPI.COMM_SELF)

@@ -55,6 +55,7 @@ FLAT = Section.rectangle(0.02, 0.03)
 
 
 def line(cells: int, length: float = 1.0, comm: MPI.Comm = WORLD) -> dmesh.Mesh:
+    """Return a mesh of equal intervals along x."""
     return dmesh.create_interval(comm, cells, [0.0, length])
 
 
@@ -329,6 +330,7 @@ def test_all_modes_kept_is_the_full_model() -> None:
 
 
 def tapered(comm: MPI.Comm, skew: bool) -> BeamReduction:
+    """Return the reduction of a tapered beam along x or in a skew direction."""
     mesh = chain(UNEVEN, comm, SKEW[:, 0] if skew else None)
     x = ufl.SpatialCoordinate(mesh)
     s = x[0]
@@ -516,6 +518,7 @@ def test_written_motion_and_displacement(tmp_path_factory: pytest.TempPathFactor
 
 @cache
 def rod(side: float) -> BeamReduction:
+    """Return the reduction of a square rod."""
     model = BeamModel(line(20, LENGTH, SELF), Section.rectangle(side, side), STEEL)
     return reduce_beam(
         model,
@@ -582,6 +585,7 @@ def test_bending_loads_soften_a_body_sideways(part: float) -> None:
 
 
 def _bent() -> dmesh.Mesh:
+    """Return a line with a corner."""
     import basix.ufl
 
     x = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0]])
@@ -630,6 +634,7 @@ def test_refuses(make: Callable[[], Any], message: str) -> None:
 
 
 def _reduced(interfaces: dict[str, Any], **options: Any) -> BeamReduction:
+    """Return the reduction of a flat beam with interfaces."""
     return reduce_beam(BeamModel(line(4), FLAT, STEEL), interfaces=interfaces, **options)
 
 

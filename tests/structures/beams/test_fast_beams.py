@@ -32,6 +32,7 @@ YOUNG, DENSITY, LENGTH, SIDE = 2e11, 7870.0, 0.3, 0.008
 
 
 def reduced(section: Section, interfaces: dict[str, float], num_modes: int) -> ReducedBody:
+    """Return the reduction of a straight beam with interfaces."""
     mesh = create_interval(MPI.COMM_WORLD, 40, (0.0, LENGTH))
     model = BeamModel(mesh, section, Material(young=YOUNG, poisson=0.3, density=DENSITY))
     return reduce_beam(

@@ -413,11 +413,13 @@ def slider_crank(rod: Any, ends: tuple[str, str], motion: Callable[..., Any]) ->
 
 
 def cable_rod(elements: int = 6) -> CableBody:
+    """Return a rod as a cable with bending stiffness."""
     cable = Cable.from_section(Section.rectangle(SIDE, SIDE), STEEL)
     return CableBody("rod", cable, (RADIUS, 0.0, 0.0), (RADIUS + LENGTH, 0.0, 0.0), elements)
 
 
 def cable_deflection(system: System, run: Solution) -> Array:
+    """Return the deflection of the middle of the cable from its chord."""
     rod = system.body("rod")
     assert isinstance(rod, CableBody)
     big, middle, small = np.moveaxis(
@@ -427,6 +429,7 @@ def cable_deflection(system: System, run: Solution) -> Array:
 
 
 def across(big: Array, middle: Array, small: Array) -> Array:
+    """Return the distance of the middle from the chord between the ends."""
     chord = (small - big) / np.linalg.norm(small - big, axis=1, keepdims=True)
     offset = middle - 0.5 * (big + small)
     return chord[:, 0] * offset[:, 1] - chord[:, 1] * offset[:, 0]
@@ -496,6 +499,7 @@ def test_it_agrees_with_a_floating_frame() -> None:
 
 
 def body_origin(body: Any) -> Array:
+    """Return the point of the big end of a body."""
     origin: Array = body.interface("big_end").point
     return origin
 
@@ -509,6 +513,7 @@ def test_every_rank_computes_the_same(comm: MPI.Intracomm) -> None:
 
 
 def pair(kind: str, driven: bool = False) -> tuple[CableBody, System]:
+    """Return a cable on a joint of a kind, and the mechanism."""
     rod = cable_rod()
     ground = Ground(frames={"wall": Frame((RADIUS, 0.0, 0.0), ALONG_X)})
     joint = Joint("wall", kind, ground.frame("wall"), rod.frame("start"))

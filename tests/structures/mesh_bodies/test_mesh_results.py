@@ -34,6 +34,7 @@ def still(body: MeshBody, gradients: Any, rates: Any = None) -> MeshMotion:
 
 
 def six(sigma: Any) -> Any:
+    """Return the components xx, yy, zz, xy, yz, zx of a tensor."""
     return sigma[[0, 1, 2, 0, 1, 2], [0, 1, 2, 1, 2, 0]]
 
 

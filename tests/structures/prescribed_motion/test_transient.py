@@ -50,19 +50,23 @@ TRAPEZOIDAL = GeneralizedAlpha.newmark()
 
 
 def spun(t: float) -> np.ndarray:
+    """Return an angular velocity over time, rad/s."""
     return np.array([300.0, -200.0, 900.0]) * np.sin(4000 * t) + np.array([100.0, 50.0, 400.0])
 
 
 def spun_up(t: float) -> np.ndarray:
+    """Return its derivative, rad/s²."""
     return np.array([300.0, -200.0, 900.0]) * 4000 * np.cos(4000 * t)
 
 
 def pulled(t: float) -> np.ndarray:
+    """Return a wrench at an interface over time."""
     force, moment = np.array([4e4, 300.0, -200.0]), np.array([3.0, -5.0, 8.0])
     return np.concatenate([force * np.cos(3000 * t), moment * np.sin(5000 * t)])
 
 
 def pushed(t: float) -> np.ndarray:
+    """Return another wrench over time."""
     return np.concatenate([[-2e4 * np.cos(3000 * t), 100.0, 50.0], [2.0, 4.0, -6.0]])
 
 
@@ -92,6 +96,7 @@ class Case(NamedTuple):
 
 
 def case(name: str, comm: MPI.Comm) -> Case:
+    """Return a body with its interfaces and options by a name."""
     solid, flat = box(comm, cells=(3, 1, 1)), {"degree": 1, **PLATE}
     match name:
         case "rigid":
@@ -231,6 +236,7 @@ def test_static_forces_at_interfaces(comm: MPI.Intracomm, kind: Any, held: str |
 
 
 def _ends(*runs: Any) -> list[Any]:
+    """Return the interfaces of some runs."""
     return [one.interfaces for one in runs]
 
 

@@ -55,6 +55,7 @@ def bar(
 
 
 def rooted(mesh: dmesh.Mesh) -> mbd.fem.TaggedMesh:
+    """Return a mesh whose end at x = 0 has the name "root"."""
     dim = mesh.topology.dim - 1
     facets = dmesh.locate_entities_boundary(mesh, dim, lambda x: np.isclose(x[0], 0.0))
     tags = dmesh.meshtags(mesh, dim, np.sort(facets), np.ones(len(facets), dtype=np.int32))
