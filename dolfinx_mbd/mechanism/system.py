@@ -191,7 +191,7 @@ class System(HtmlView):
 
     # ---- numbering ------------------------------------------------------------------------------
     def _number_bodies(self) -> None:
-        """Number coordinates, velocities and frames of the bodies and states of the loads."""
+        """Assign places to coordinates, velocities and frames of bodies, and to states of loads."""
         counts = [len(body.frame_names) for body in self.bodies]
         self.q_slices = _slices(body.num_coordinates for body in self.bodies)
         self.v_slices = _slices(body.num_velocities for body in self.bodies)
@@ -233,7 +233,7 @@ class System(HtmlView):
         self.loads = tuple(load.placed_in(placement) for load in self.loads)
 
     def _number_constraints(self) -> None:
-        """Number the constraints, first of the joints, then of the drivers."""
+        """Assign rows to the constraints, first of the joints, then of the drivers."""
         entries = [(joint, joint.rows) for joint in self.joints]
         entries += [
             (self.joint(driver.joint), (ABOUT_Z if driver.along == "rotation" else ALONG_Z,))

@@ -110,8 +110,11 @@ def start(system: System) -> State:
 
 
 def multipliers(run: Solution) -> np.ndarray:
-    """The test set's multipliers: minus the forces y, x of the slider on the rod and guide, and
-    minus the torque of the drive."""
+    """Return the multipliers with the signs of the IVP test set.
+
+    They are the negative forces of the slider along y on the guide and along x on the rod, and the
+    negative torque of the drive.
+    """
     guide, piston = run.joint("guide").force[-1], run.body("piston").acceleration[-1]
     # the guide's x is the global y: it holds the slider, which passes the force on to the rod
     return np.array([-guide[0], -M3 * piston[0], -run.joint("drive").moment[-1, 2]])

@@ -63,7 +63,7 @@ class NodalVectors:
         self._local = np.rint(index.x.array[:: self._dim]).astype(np.int64)
 
     def __len__(self) -> int:
-        """Number of all nodes."""
+        """Return the number of all nodes."""
         return len(self.positions)
 
     def gathered(self, owned: Array) -> Array:
