@@ -44,8 +44,7 @@ def parametric_rod(size: float, order: int = 1) -> design.ParametricBody:
     """Return the rod with a mesh that moves with its parameters."""
     mesh = mbd.build_mesh(mbd.ConnectingRod(size=size, order=order), comm)
     x, y, z = ufl.SpatialCoordinate(mesh.mesh)
-    distances = x - 30 * mm, 121 * mm - x  # from the rings of both ends; the factor rises in 15 mm
-    s, t = (ufl.min_value(ufl.max_value(d / (15 * mm), 0), 1) for d in distances)
+    s, t = (ufl.min_value(ufl.max_value(d / (15 * mm), 0), 1) for d in (x - 30 * mm, 121 * mm - x))
     inside = s * s * (3 - 2 * s) * t * t * (3 - 2 * t)
     share, zero = x / rod.length, 0 * x
     height = y / (rod.shank_big + (rod.shank_small - rod.shank_big) * share) * inside

@@ -214,13 +214,16 @@ class Solid:
         q.x.array.reshape(-1, 6)[order] = nodal
 
         def field(x: Array) -> Array:
-            cell = (x[0] > 0.8).astype(int)
-            t = (x[0] - np.array([0.2, 0.8])[cell]) / 0.6
-            a, b = nodal[cell].T, nodal[cell + 1].T
-            H = [1 - 3 * t**2 + 2 * t**3, 0.6 * (t - 2 * t**2 + t**3), 3 * t**2 - 2 * t**3]
-            H.append(0.6 * (t**3 - t**2))
-            D = [(6 * t**2 - 6 * t) / 0.6, 1 - 4 * t + 3 * t**2, (6 * t - 6 * t**2) / 0.6]
+            middle, length = 0.8, 0.6  # end of the first cell, and length of a cell
+            cell = (x[0] > middle).astype(int)
+            t = (x[0] - np.array([0.2, middle])[cell]) / length
+            a, b = nodal[cell].T, nodal[cell + 1].T  # displacements of the first and second node
+            # Hermite's polynomials of deflections and slopes, and their derivatives
+            H = [1 - 3 * t**2 + 2 * t**3, length * (t - 2 * t**2 + t**3), 3 * t**2 - 2 * t**3]
+            H.append(length * (t**3 - t**2))
+            D = [(6 * t**2 - 6 * t) / length, 1 - 4 * t + 3 * t**2, (6 * t - 6 * t**2) / length]
             D.append(3 * t**2 - 2 * t)
+            # deflections v, w along y, z and their slopes; the slope of w is minus a rotation
             v, w = (
                 [h[0] * a[i] + h[1] * s * a[j] + h[2] * b[i] + h[3] * s * b[j] for h in (H, D)]
                 for i, j, s in ((1, 5, 1), (2, 4, -1))
