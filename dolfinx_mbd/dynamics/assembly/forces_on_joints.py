@@ -59,8 +59,8 @@ class ForcesOnJoints:
         """Return, for each load, the bodies on whose motion or states it depends or acts."""
         bodies_of, ends_of = self._frames.bodies_of, self._frames.ends_of
         return [
-            {*bodies_of(ends_of(on)), *bodies_of(ends_of(of)), *self._states.body(load.name)}
-            for load, on, of in self.items
+            {*bodies_of(ends_of(axis)), *bodies_of(ends_of(source)), *self._states.body(load.name)}
+            for load, axis, source in self.items
         ]
 
     def arguments(self, load: JointForce, axis: Axis, source: Axis) -> tuple[float, float, Array]:
@@ -166,19 +166,20 @@ class ForcesOnJoints:
     ) -> tuple[float, float, float]:
         """Add the derivatives of the rates of states, and of a load with respect to its states.
 
+        `axes` are the axis on which the load acts, and that of the coordinate on which it depends.
         Return the magnitude of the load and its derivatives with respect to its coordinate and its
         rate.
         """
-        (k,), (on, of) = self._states.body(load.name), axes
+        (k,), (axis, source) = self._states.body(load.name), axes  # k: body with the states
         value, *_ = load.evaluate(*point, self._states.values(load.name))
         slopes = load.slopes(*point, self._states.values(load.name))
         rows = self._states.mass(k) * slopes[1:]
         at = self._frames
         jacobians, tangents = at.last_derivatives()
-        gradient, rate_change = at.coordinate_derivatives(of, jacobians, tangents)
+        gradient, rate_change = at.coordinate_derivatives(source, jacobians, tangents)
         _, _, gradients = at.axis_coordinates()
-        direction = at.transform(gradients[on], at.ends_of(on), jacobians)
-        loaded, bodies = (at.bodies_of(at.ends_of(axis)) for axis in (on, of))
+        direction = at.transform(gradients[axis], at.ends_of(axis), jacobians)
+        loaded, bodies = (at.bodies_of(at.ends_of(part)) for part in axes)
         unit = np.zeros((len(rows), at.system.num_velocities))
         unit[:, at.system.v_slices[k]] = np.eye(len(rows))
         for (by_s, by_rate, *by_states), column in zip(rows, unit, strict=True):

@@ -19,6 +19,7 @@ from tests.mechanism.bearings.test_elastic_bearing import (
 
 LAW = mbd.ContactLaw(2e8, 1.5, damping=20.0)
 ENDS = ("ring", "bore"), ("journal", "pin")
+PATTERNS = 15  # number of patterns of the radial displacement w of the bore
 
 
 def contact(law: mbd.ContactLaw = LAW, slices: int = 3) -> ElasticContact:
@@ -31,16 +32,16 @@ def contact(law: mbd.ContactLaw = LAW, slices: int = 3) -> ElasticContact:
 
 
 def surface_motion(seed: int) -> np.ndarray:
-    """Return random coefficients of the surface of the bore, and their rates, (2, 15)."""
+    """Return random coefficients of the patterns of w, m, and their rates, m/s."""
     rng = np.random.default_rng(seed)
-    return np.array([rng.normal(size=15) * 1e-6, rng.normal(size=15) * 1e-3])
+    return np.array([rng.normal(size=PATTERNS) * 1e-6, rng.normal(size=PATTERNS) * 1e-3])
 
 
 def test_derivatives() -> None:
     """Derivatives by frames, by the coefficients of w and by all rates agree with differences."""
     element, at, s = contact(), pair(np.random.default_rng(3)), surface_motion(4)
     assert (element.states(at, s)[:, 2] > 0).all()
-    m = 15
+    m = PATTERNS
     scale = np.abs(element.wrenches(at, s)).max()
     lengths = np.concatenate([np.tile([1e-9] * 3 + [1e-6] * 3, 2), np.full(m, 1e-9)])
     speeds = np.concatenate([np.tile([1e-5] * 3 + [1e-2] * 3, 2), np.full(m, 1e-6)])
@@ -71,11 +72,12 @@ def test_energy_gap_rates_and_balance() -> None:
     states = []
     for sign in (1, -1):
         step = sign * dt * np.concatenate([at.u1, at.u2])
-        now = moved(at, step, np.zeros(12)), s + np.multiply.outer([sign * dt, 0.0], s[1])
-        states.append((element.energy(*now), element.states(*now)[:, 0]))
-    energy, gap = ((one - two) / (2 * dt) for one, two in zip(*states, strict=True))
-    assert W @ np.concatenate([at.u1, at.u2, s[1]]) == pytest.approx(-energy, rel=1e-6)
-    assert element.states(at, s)[:, 1] == pytest.approx(gap, rel=1e-6)
+        surface = np.array([s[0] + sign * dt * s[1], s[1]])
+        now = moved(at, step, np.zeros(12)), surface
+        states.append((element.energy(*now), element.states(*now)[:, 0]))  # energy and gaps
+    energy_rate, gap_rates = ((one - two) / (2 * dt) for one, two in zip(*states, strict=True))
+    assert W @ np.concatenate([at.u1, at.u2, s[1]]) == pytest.approx(-energy_rate, rel=1e-6)
+    assert element.states(at, s)[:, 1] == pytest.approx(gap_rates, rel=1e-6)
     assert W[:3] == pytest.approx(-W[6:9])
     moments = W[3:6] + W[9:12] + np.cross(at.p2 - at.p1, W[6:9])
     assert np.abs(moments).max() < 1e-9 * np.abs(W[:3]).max() * LENGTH
@@ -88,9 +90,9 @@ def test_forces_on_the_surface_are_those_of_a_cosine_pressure() -> None:
     e = np.array([np.cos(phi), np.sin(phi), 0.0]) * CLEARANCE
     still = np.zeros(3), np.eye(3), np.zeros(6)
     at = mbd.mechanism.force_elements.FramePair(*still, e, *still[1:])
-    W = element.wrenches(at, np.zeros((2, 15)))
+    W = element.wrenches(at, np.zeros((2, PATTERNS)))  # 12 of both frames, then those on w
     theta = np.arange(720) * np.pi / 360
-    delta = np.remainder(theta - phi + np.pi, 2 * np.pi) - np.pi
+    delta = np.remainder(theta - phi + np.pi, 2 * np.pi) - np.pi  # angle from the contact
     p = np.where(np.abs(delta) < np.pi / 3, np.cos(1.5 * delta), 0.0)
     x, weights = np.polynomial.legendre.leggauss(4)
     around, along = element.bore.patterns(theta, 0.5 * LENGTH * x)
