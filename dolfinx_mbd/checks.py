@@ -248,10 +248,12 @@ def integer(argument: str, value: Any, *, low: int | None = None, high: int | No
 
 
 def _is_outside(real: float, low: float | None, high: float | None) -> bool:
+    """Return whether a number is below or above its limits, which may be None."""
     return (low is not None and real < low) or (high is not None and real > high)
 
 
 def _describe(kind: str, positive: bool, low: float | None, high: float | None, unit: str) -> str:
+    """Return the description of a valid number for messages."""
     text = f"a positive {kind}" if positive else f"a {kind}"
     if low is not None and high is not None:
         text += f" from {low:g} to {high:g}"

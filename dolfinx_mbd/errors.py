@@ -236,4 +236,5 @@ def restore_warnings() -> None:
 
 
 def _is_inside(module: str) -> bool:
+    """Return whether a module belongs to this package."""
     return module.partition(".")[0] in ("dolfinx_mbd", "contextlib")

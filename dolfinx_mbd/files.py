@@ -104,6 +104,7 @@ def _remove_stale_parts(path: Path) -> None:
 
 
 def _is_running(process: int) -> bool:
+    """Return whether a process with this number exists."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):

@@ -42,6 +42,7 @@ def short_repr(self: Any) -> str:
 
 
 def _short_text(value: Any) -> str:
+    """Return a short text of an attribute."""
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and hasattr(value, "tolist"):
         return f"array{shape}" if value.size > 4 else repr(value.tolist())

@@ -101,6 +101,7 @@ def former_name(name: str) -> Any:
 
 
 def _warn(old: str, new: str, level: int = _LEVEL) -> None:
+    """Warn that a name has moved."""
     text = f"'dolfinx_mbd.{old}' has moved: write 'dolfinx_mbd.{new}'"
     warnings.warn(text, DeprecationWarning, stacklevel=level + 1)
 

@@ -121,6 +121,7 @@ def _submit(
 
 
 def _pack(value: Any) -> bytes:
+    """Return a value as bytes for a worker; raise an error if it cannot be sent."""
     try:
         return cloudpickle.dumps(value)  # type: ignore[no-any-return]
     except Exception as error:  # pickling may raise any exception
@@ -210,5 +211,6 @@ def _prepare(reader: Connection) -> None:
 
 
 def _wait_for_end(reader: Connection) -> None:
+    """End this process when the parent process ends."""
     wait([reader])  # until the parent process closes the other end, or ends
     os._exit(1)

@@ -116,6 +116,7 @@ def _nearest_cells(mesh: Mesh, points: Array, limit: float) -> tuple[NDArray[np.
 
 
 def _coordinates(values: Iterable[float]) -> str:
+    """Return coordinates as text."""
     return ", ".join(f"{value:.6g}" for value in values)
 
 

@@ -60,6 +60,7 @@ def from_json(entries: Mapping[str, Any]) -> dict[str, DeckMaterial]:
 
 
 def _tuples(value: Any) -> Any:
+    """Return a value whose nested lists are tuples."""
     if isinstance(value, dict):
         return {key: _tuples(entry) for key, entry in value.items()}
     return tuple(map(_tuples, value)) if isinstance(value, list) else value

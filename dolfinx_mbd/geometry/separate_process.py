@@ -100,6 +100,7 @@ def _receive(line: str, result: list[Any]) -> None:
 
 
 def _send(kind: str, values: Any) -> None:
+    """Print values with a mark, for the parent process."""
     print(f"\n{MARK}{json.dumps([kind, values], default=str)}", flush=True)
 
 

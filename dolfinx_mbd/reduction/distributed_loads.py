@@ -113,6 +113,7 @@ def _constant(direction: Any, v: Expr) -> Any:
 
 
 def _facet_measure(mesh: TaggedMesh, group: str) -> ufl.Measure:
+    """Return the measure of a named group of facets."""
     hint = "from read_mesh, build_mesh or TaggedMesh(mesh, facet_tags=..., groups={name: (2, tag)})"
     instance("mesh", mesh, TaggedMesh, hint)
     mesh.facets(group)  # raises an error if the group does not exist
@@ -151,6 +152,7 @@ def load_vectors(problem: ElasticProblem, loads: Mapping[str, LoadForm]) -> Arra
 
 
 def _is_linear(form: Any, v: Expr) -> bool:
+    """Return whether a form is linear in the test function v."""
     if not isinstance(form, ufl.Form) or form.arguments() != (v,):
         return False
     try:

@@ -152,4 +152,5 @@ def material_groups(facts: Mapping[str, str | int | float]) -> tuple[str, ...]:
 
 
 def _value(value: Any) -> str | float:
+    """Return a constant, or a text for a value that varies in space."""
     return float(value) if isinstance(value, (int, float)) else VARIABLE

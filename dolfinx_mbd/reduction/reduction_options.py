@@ -96,6 +96,7 @@ def check_request(
 
 
 def _check_names(argument: str, mapping: Any) -> None:
+    """Raise an error if an argument is not a mapping from names."""
     checks.instance(argument, mapping, Mapping)
     for key in mapping:
         checks.name(f"every name in {argument}", key)

@@ -149,6 +149,7 @@ def _check_distance(problem: ScaledProblem, points: list[Array], message: str) -
 
 
 def _iterate(problem: ScaledProblem, x: Array) -> Iterate:
+    """Return the point and its values in the units of the user."""
     numbers = problem.values(x) * problem.sizes
     table = {name: float(v) for name, v in zip(problem.functions, numbers, strict=True)}
     return Iterate(problem.point(x), table.pop("objective"), table)

@@ -162,6 +162,7 @@ def beam_change(model: BeamModel, parameter: Parameter | SectionParameter) -> Be
 
 
 def _shape_change(model: BeamModel, parameter: Parameter) -> BeamChange:
+    """Return the change of a beam whose nodes move along it."""
     V, label = model.space, f"parameter {parameter.name!r}: velocity"
     dim = model.mesh.geometry.dim
     velocity = checked_velocity(parameter, model.mesh)
@@ -253,6 +254,7 @@ def _rate(value: Any, parameter: Parameter) -> Any:
 
 
 def _nonzero(value: Any) -> bool:
+    """Return whether a number or an expression is not zero."""
     return not isinstance(value, Zero) if isinstance(value, Expr) else bool(value)
 
 

@@ -202,6 +202,7 @@ def _derivatives(
 def _beam_sensitivities(
     reduction: BeamReduction, parameters: Sequence[Parameter | SectionParameter]
 ) -> BodySensitivities:
+    """Return the sensitivities of a reduced beam."""
     body = reduction.body
     base, entries = beam_derivatives(reduction, parameters)
     derivatives = {name: derivative_from(body, e) for name, e in entries.items()}
@@ -244,6 +245,7 @@ def _body_derivative(
     matrices: MatrixDerivatives,
     derivative: ModeChanges,
 ) -> BodyDerivative:
+    """Return the derivative of the body from those of its modes and matrices."""
     problem, interfaces = basis.problem, basis.interfaces
     body, dim, comm = reduction.body, problem.dim, problem.comm
     modes, n = reduction.modes, reduction.body.num_modes

@@ -252,4 +252,5 @@ def step_of(problem: ElasticProblem, matrices: MatrixDerivatives, largest: float
 
 
 def _largest(values: Array) -> float:
+    """Return the largest magnitude, zero for an empty array."""
     return float(np.abs(values).max(initial=0.0))

@@ -376,6 +376,7 @@ def _variable_prestress(model: ElasticModel, parameter: Parameter) -> tuple[fem.
 
 
 def _stress(model: ElasticModel) -> Callable[[Expr], Expr] | None:
+    """Return the stress law of a model, or None if its forms are user-defined."""
     return None if model.materials is None else model.materials.stress
 
 

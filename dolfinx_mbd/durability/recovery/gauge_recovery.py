@@ -402,4 +402,5 @@ class _Surface:
 
 
 def _numbers(values: Array) -> str:
+    """Return coordinates as text."""
     return ", ".join(f"{value + 0.0:.6g}" for value in np.round(values, 12))

@@ -306,6 +306,7 @@ def _with_positive_sign(z: Array) -> Array:
 
 
 def _checked_axes(axes: Array) -> Array:
+    """Return a rotation matrix from itself or from the direction of its z axis."""
     if axes.ndim == 1:
         if not np.linalg.norm(axes) > 0:
             checks.reject("axes", axes, "a z axis that is not zero, or a rotation matrix")

@@ -143,6 +143,7 @@ def _schema(options: argparse.Namespace) -> int:
 
 
 def _write(file: Any, text: str) -> None:
+    """Write a text in UTF-8."""
     file.write(text.encode())
 
 
@@ -167,6 +168,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _rank() -> int:
+    """Return the rank of this process."""
     from mpi4py import MPI
 
     return int(MPI.COMM_WORLD.rank)

@@ -193,4 +193,5 @@ def _fixed_interface_modes(K: Array, X: Array, rows: Array) -> tuple[Array, Arra
 
 
 def _symmetrize(A: Array) -> Array:
+    """Return the symmetric part of a matrix."""
     return (A + A.T) / 2

@@ -298,4 +298,5 @@ def write_modes(
 
 
 def _write(file: Any, data: bytes) -> None:
+    """Write bytes."""
     file.write(data)

@@ -320,6 +320,7 @@ def _store_warnings(path: Path, record: list[errors.MbdWarning]) -> None:
 
 
 def _write(file: Any, data: bytes) -> None:
+    """Write bytes."""
     file.write(data)
 
 

@@ -131,6 +131,7 @@ def write_mesh_of(model: Any, path: Path) -> None:
 
 
 def _write(file: Any, data: bytes) -> None:
+    """Write bytes."""
     file.write(data)
 
 

@@ -412,6 +412,7 @@ def _described(name: str) -> str:
 
 
 def _shortened(value: Any) -> str:
+    """Return the text of a value for messages, at most 60 characters."""
     text = repr(value)
     return text if len(text) < 60 else text[:57] + "..."
 

@@ -125,6 +125,7 @@ def _options(simulate: Any) -> dict[str, Any]:
 
 
 def _number_of_clearances(system: System) -> int:
+    """Return the number of joints with a clearance."""
     return sum(joint.clearance is not None for joint in system.joints)
 
 
@@ -263,6 +264,7 @@ class _Writer:
 
 
 def _frame(writer: _Writer, value: Frame, place: str) -> Any:
+    """Return a frame as its point, or as point and axes."""
     point = _plain_array(value.point)
     if np.array_equal(value.axes, np.eye(3)):
         return point
@@ -271,10 +273,12 @@ def _frame(writer: _Writer, value: Frame, place: str) -> Any:
 
 def _frame_ref(writer: _Writer, value: FrameRef, place: str) -> Any:
     # "body.frame" is ambiguous if one of the names has a dot
+    """Return the reference to a frame as "body.frame", or as a list of both names."""
     return list(value) if "." in "".join(value) else ".".join(value)
 
 
 def _table(writer: _Writer, value: TableMotion, place: str) -> Any:
+    """Return the arrays of a table motion."""
     names = ("times", "positions", "rates", "accelerations")
     return {name: _plain_array(getattr(value, name)) for name in names}
 

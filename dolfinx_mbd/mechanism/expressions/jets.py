@@ -104,31 +104,37 @@ def _lifted(function: Callable[[float], float], derivatives: Triple) -> Callable
 
 
 def _sqrt(x: float) -> tuple[float, float, float]:
+    """Return √x with its first and second derivative."""
     root = math.sqrt(x)
     return root, 0.5 / root, -0.25 / root**3
 
 
 def _tan(x: float) -> tuple[float, float, float]:
+    """Return tan x with its first and second derivative."""
     t = math.tan(x)
     return t, 1 + t * t, 2 * t * (1 + t * t)
 
 
 def _tanh(x: float) -> tuple[float, float, float]:
+    """Return tanh x with its first and second derivative."""
     t = math.tanh(x)
     return t, 1 - t * t, -2 * t * (1 - t * t)
 
 
 def _asin(x: float) -> tuple[float, float, float]:
+    """Return arcsin x with its first and second derivative."""
     c = 1 / math.sqrt(1 - x * x)
     return math.asin(x), c, x * c**3
 
 
 def _acos(x: float) -> tuple[float, float, float]:
+    """Return arccos x with its first and second derivative."""
     c = 1 / math.sqrt(1 - x * x)
     return math.acos(x), -c, -x * c**3
 
 
 def _atan(x: float) -> tuple[float, float, float]:
+    """Return arctan x with its first and second derivative."""
     c = 1 / (1 + x * x)
     return math.atan(x), c, -2 * x * c * c
 
@@ -138,14 +144,17 @@ _log = _lifted(math.log, lambda x: (math.log(x), 1 / x, -1 / x**2))
 
 
 def _sign(x: Any) -> float:
+    """Return the sign of a number."""
     return float((x > 0) - (x < 0))
 
 
 def _least(*numbers: Any) -> Any:
+    """Return the least of several numbers."""
     return min(numbers)
 
 
 def _greatest(*numbers: Any) -> Any:
+    """Return the greatest of several numbers."""
     return max(numbers)
 
 

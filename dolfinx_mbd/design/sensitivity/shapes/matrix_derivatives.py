@@ -212,6 +212,7 @@ def _cell_values(problem: ElasticProblem, expression: Any) -> Array:
 
 
 def _num_cells(problem: ElasticProblem) -> int:
+    """Return the number of cells that this rank owns."""
     topology = problem.space.mesh.topology
     return int(topology.index_map(topology.dim).size_local)
 
@@ -382,6 +383,7 @@ def _cell_matrices(cells: _Cells, part: slice, law: Array, changed: Array) -> Ar
 
 
 def _num_local(space: fem.FunctionSpace) -> int:
+    """Return the number of nodes on this rank, including ghosts."""
     index_map = space.dofmap.index_map
     return int(index_map.size_local + index_map.num_ghosts)
 
