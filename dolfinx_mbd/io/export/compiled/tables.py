@@ -236,7 +236,6 @@ def _state_arrays(simulator: Simulator) -> dict[str, Any]:
         "velocity": state.memory.get("velocity", state.v),
         "earlier_a": np.array(a),
         "earlier_lam": np.array(lam).reshape(2, -1),
-        # EARLIER, VELOCITY, FACTOR and NOISE of `Model.flags`
         "flags": [len(earlier), "velocity" in state.memory, 0, 0],
         "lu": np.zeros((size, size)),
         "pivots": np.zeros(size),
