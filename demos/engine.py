@@ -59,7 +59,7 @@ tutorials.save_report(results / "rod.txt")
 # working cycles. The same engine with rigid rods serves for comparison.
 
 # +
-radius, speed, length = 0.040, 628.318, mbd.mechanisms.rod_length(rod)
+radius, speed, length = 0.040, 628.318, mbd.mechanisms.rod_length(rod)  # m, rad/s, m
 design = mbd.mechanisms.EngineDesign(crank_radius=radius)
 pressure = FourStrokePressure(0.070, crank_radius=radius, rod_length=length)
 engine = mbd.mechanisms.inline_engine(rod, design, speed=speed, pressure=pressure)

@@ -31,7 +31,7 @@ results = tutorials.results_folder("engine_cycle")
 # It is the engine of `engine.py`, at 6000 rpm, with short bearings at the big ends.
 
 # +
-geometry, radius, speed = mbd.ConnectingRod(size=0.01), 0.040, 628.318
+geometry, radius, speed = mbd.ConnectingRod(size=0.01), 0.040, 628.318  # –, m, rad/s
 mesh = mbd.build_mesh(geometry, comm)
 rod = mbd.reduce(
     mesh, mbd.ALUMINIUM_7075, interfaces=["big_end", "small_end"], num_modes=6, name="rod"

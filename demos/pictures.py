@@ -50,7 +50,7 @@ if root:
 # guides as lines. Grey cones mark points on the ground. Purple arrows are loads, here the gas
 # forces and the moment of the drive. `marks` chooses what is drawn.
 
-engine = mbd.mechanisms.inline_engine(rod, speed=628.318)
+engine = mbd.mechanisms.inline_engine(rod, speed=628.318)  # rad/s, 6000 rpm
 if root:
     marks = ("joints", "ground", "loads", "names")
     start = plotting.plot_system(engine, path=results / "engine.png", marks=marks)

@@ -49,7 +49,7 @@ options = mbd.ReductionOptions(damping=damping)
 numbers = (0, 2, 4, 8, 12, 20, 40)
 with mbd.reduction.Reducer(mesh, material, interfaces=ends) as reducer:
     bodies = {n: reducer.reduce(n, points=points, options=options).body for n in numbers}
-rod, speed, t_end, dt = bodies[20], 628.318, 0.01, 2e-5
+rod, speed, t_end, dt = bodies[20], 628.318, 0.01, 2e-5  # –, rad/s, s, s
 engine = mbd.mechanisms.inline_engine(rod, mbd.mechanisms.EngineDesign(cylinders=1), speed=speed)
 with timed("engine"):
     run = mbd.simulate(engine, t_end=t_end, dt=dt)

@@ -63,8 +63,8 @@ results = tutorials.results_folder("engine_beams")
 # pressure of `demos/engine.py`.
 
 # +
-radius, length, speed, bore = 0.040, 0.137, 628.318, 0.070
-crank_mass, rod_mass, piston_mass = 0.952 / 3, 0.153, 0.214
+radius, length, speed, bore = 0.040, 0.137, 628.318, 0.070  # m, m, rad/s, m
+crank_mass, rod_mass, piston_mass = 0.952 / 3, 0.153, 0.214  # kg
 geometry, alloy = mbd.ConnectingRod(size=0.008), mbd.ALUMINIUM_7075
 rod_section = tutorials.shank_section(geometry)
 rod_material = mbd.Material(

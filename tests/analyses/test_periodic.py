@@ -174,16 +174,21 @@ def van_der_pol(mu: float) -> tuple[float, Any]:
             *(J @ np.asarray(y[2:]).reshape(2, 2)).ravel(),
         ]
 
-    def up(t: float, y: Any) -> float:
+    def upward_crossing(t: float, y: Any) -> float:
+        """Return x, whose zeros SciPy finds, and 1 at the start, so that it is not found."""
         return float(y[0]) if t > 1e-9 else 1.0
 
-    up.direction = 1.0  # type: ignore[attr-defined]
+    upward_crossing.direction = 1.0  # type: ignore[attr-defined]
     tight = {"rtol": 1e-11, "atol": 1e-12}
-    far = scipy.integrate.solve_ivp(
-        lambda t, y: rates(t, [*y, 1, 0, 0, 1])[:2], (0, 60), [1, 1], events=up, **tight
+    settled = scipy.integrate.solve_ivp(
+        lambda t, y: rates(t, [*y, 1, 0, 0, 1])[:2],
+        (0, 60),
+        [1, 1],
+        events=upward_crossing,
+        **tight,
     )
-    period = float(np.diff(far.t_events[0])[-1])
-    first = [*far.y_events[0][-1], 1, 0, 0, 1]
+    period = float(np.diff(settled.t_events[0])[-1])
+    first = [*settled.y_events[0][-1], 1, 0, 0, 1]
     y = scipy.integrate.solve_ivp(rates, (0, period), first, **tight).y[2:, -1]
     return period, np.sort(np.abs(np.linalg.eigvals(y.reshape(2, 2))))
 

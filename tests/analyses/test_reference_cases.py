@@ -54,7 +54,7 @@ def test_free_rotation() -> None:
 @pytest.mark.parametrize("cylinder", [1, 2, 3])
 def test_rigid_engine_follows_the_closed_form(cylinder: int) -> None:
     """V2: all cylinders of an engine at 6000 rpm over a revolution; r = 40 mm, l = 137 mm."""
-    speed = 628.318
+    speed = 628.318  # rad/s
     engine = inline_engine(
         rigid_rod(length=0.137, mass=0.153, thickness=0.01), speed=speed, gas=False
     )
@@ -72,7 +72,7 @@ def test_rigid_engine_follows_the_closed_form(cylinder: int) -> None:
 
 def test_closed_form_has_the_numbers_of_the_engine() -> None:
     """V2: stroke, greatest speed, accelerations at the dead centres, motion of the rod."""
-    speed, crank = 628.318, SliderCrank(0.040, 0.137)
+    speed, crank = 628.318, SliderCrank(0.040, 0.137)  # rad/s; radius and rod, m
     angle = np.deg2rad(np.linspace(0, 180, 180_001))
     motion = crank.motion(angle, speed)
     assert np.isclose(motion.slider[0] - motion.slider[-1], 0.080, rtol=1e-12)

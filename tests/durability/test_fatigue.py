@@ -147,8 +147,8 @@ def test_rotating_bending_is_fully_reversed() -> None:
     """At each point of the surface the stress is E(κ_y z − κ_z y) with a rotating curvature."""
     angles = np.linspace(0, 2 * np.pi, 12, endpoint=False)
     tensors = [np.outer(AXIAL, 250e6 * np.array([np.sin(a), np.cos(a)])) for a in angles]
-    turn = np.linspace(0, 2 * np.pi, 361)
-    result = fatigue(body_with(*tensors), np.cos(turn), np.sin(turn))
+    rotation = np.linspace(0, 2 * np.pi, 361)
+    result = fatigue(body_with(*tensors), np.cos(rotation), np.sin(rotation))
     assert result.range == pytest.approx(500e6, rel=1e-3)
     assert np.abs(result.mean).max() < 5e3
     assert result.cycles == pytest.approx(1.0)
@@ -166,6 +166,7 @@ def random_body(points: int = 40, modes: int = 3) -> tuple[mbd.ReducedBody, Any]
 def brute_force(tensor: Any, signals: Any, normals: Any, line: Any) -> float:
     """Return the greatest damage over planes from a stored history of stress."""
     stress = tensor @ np.array(signals)
+    # From (xx, yy, zz, xy, yz, zx) to the nine components row by row
     full = stress[[0, 3, 5, 3, 1, 4, 5, 4, 2]].reshape(3, 3, -1)
     damages = []
     for n in normals:

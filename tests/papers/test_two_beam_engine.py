@@ -21,10 +21,11 @@ from dolfinx_mbd.structures.beams.statics import beam_modes
 
 Array = NDArray[np.float64]
 
+# Length (m), area (m²), second moment (m⁴), Young's modulus (Pa), density (kg/m³)
 ROD = PlanarBeam(0.137, 2.02e-4, 1.3e-8, 71.7e9, 5528.0)
 CRANK = PlanarBeam(0.040, 1.01e-3, 8.5e-8, 2.1e11, 7850.0)
-ENGINE = TwoBeamEngine(CRANK, ROD, 0.214, 628.318)
-W = np.array([[-3.0, -2.0], [2.0, -3.0]]) * 1e4
+ENGINE = TwoBeamEngine(CRANK, ROD, 0.214, 628.318)  # mass of the piston, kg; speed, rad/s
+W = np.array([[-3.0, -2.0], [2.0, -3.0]]) * 1e4  # of the acceleration a + W x along a beam, 1/s²
 ANGLES = np.deg2rad([0.0, 33.0, 90.0, 180.0, 250.0])
 
 PLANAR = [0, 1, 5, 6, 7, 11]

@@ -140,6 +140,7 @@ def linearize_body(
     elastic, damping = np.zeros((6 + n, 6 + n)), np.zeros((6 + n, 6 + n))
     elastic[6:, 6:], damping[6:, 6:] = body.stiffness, body.damping
     fields, moments = _fields(body), _moments(body)
+    # pairs[i, j, a, b] = ∫ρ φ_ia φ_jb, with component a of the field φ_i
     pairs = np.einsum("ias,jbs->ijab", fields @ moments, fields, optimize=True)
     mass = np.einsum("ijaa->ij", pairs).copy()
     mass[6:, 6:] = body.mass

@@ -17,7 +17,7 @@ from dolfinx_mbd.mechanism.bearings import OilFilm, ShortBearing
 from dolfinx_mbd.mechanism.mechanisms import EngineDesign, FourStrokePressure, inline_engine
 from tests.models.beams import slender_rod
 
-SPEED, STEPS = 628.318, 1000
+SPEED, STEPS = 628.318, 1000  # rad/s (6000 rpm), steps in a period of two revolutions
 PERIOD = 4 * np.pi / SPEED
 
 
