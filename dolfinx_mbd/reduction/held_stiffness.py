@@ -371,7 +371,9 @@ class FreeStiffness:
         self._problem, self._rigid = problem, rigid
         self._inertia = problem.apply_mass(rigid)
         self._dofs = determinate_dofs(problem.comm, rigid)
-        self._ksp = held_cholesky(problem.stiffness, self._dofs, prefix=prefix)
+        self._K = problem.stiffness.copy()  # the original may change, as by a prestress
+        constrain(self._K, self._dofs, 1.0)
+        self._ksp = cholesky(self._K, prefix=prefix, options=None)
         self.dofs = np.zeros(0, dtype=np.int32)  # degrees of freedom held by interfaces
 
     def solve_body(self, loads: Array) -> Array:
@@ -387,5 +389,6 @@ class FreeStiffness:
         return self.solve_body(loads)
 
     def destroy(self) -> None:
-        """Free the factor."""
+        """Free the factor and the matrix."""
         self._ksp.destroy()
+        self._K.destroy()
