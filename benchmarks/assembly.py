@@ -91,9 +91,9 @@ def expanded(A: Any, upper: bool) -> Any:
     nodes, columns = len(A.indptr) - 1, A.indices
     values, counts = A.data.reshape(-1, DIM, DIM), np.diff(A.indptr)
     if upper:
-        kept = columns >= np.repeat(np.arange(nodes, dtype=np.int32), counts)
-        columns, values = columns[kept], values[kept]
-        counts = np.add.reduceat(kept, A.indptr[:-1], dtype=np.int64)
+        mask = columns >= np.repeat(np.arange(nodes, dtype=np.int32), counts)
+        columns, values = columns[mask], values[mask]
+        counts = np.add.reduceat(mask, A.indptr[:-1], dtype=np.int64)
     starts = np.concatenate([[0], np.cumsum(counts)])
     per_row = np.repeat(DIM * counts, DIM)
     indptr = np.concatenate([[0], np.cumsum(per_row)]).astype(np.int32)
@@ -116,12 +116,12 @@ def constrained(half: Any, free: np.ndarray) -> Any:
 
     rows = np.repeat(np.arange(len(free), dtype=np.int32), np.diff(half.indptr))
     diagonal = half.indices == rows
-    kept = (half.data != 0.0) & (half.indices >= rows) & free[half.indices] & free[rows]
+    mask = (half.data != 0.0) & (half.indices >= rows) & free[half.indices] & free[rows]
     held = diagonal & ~free[rows]
     half.data[held] = 1.0
-    kept |= held
-    starts = np.concatenate([[0], np.cumsum(kept)])[half.indptr].astype(np.int32)
-    return scipy.sparse.csr_matrix((half.data[kept], half.indices[kept], starts), half.shape)
+    mask |= held
+    starts = np.concatenate([[0], np.cumsum(mask)])[half.indptr].astype(np.int32)
+    return scipy.sparse.csr_matrix((half.data[mask], half.indices[mask], starts), half.shape)
 
 
 def main() -> None:

@@ -379,16 +379,16 @@ def _upper_half(A: PETSc.Mat, held: NDArray[np.int32] = NONE) -> scipy.sparse.cs
     with _entries(A) as entries:
         indptr, indices, values = _upper_runs(*entries, A.getBlockSize())
         rows = _row_numbers(indptr)
-        kept = (values != 0.0) & (indices >= rows)
+        mask = (values != 0.0) & (indices >= rows)
         if len(held):
             free = np.ones(len(indptr) - 1, dtype=bool)
             free[held] = False
-            kept &= free[indices] & np.repeat(free, np.diff(indptr))
+            mask &= free[indices] & np.repeat(free, np.diff(indptr))
             diagonal = np.flatnonzero(indices == rows)
-            kept[diagonal[held]] = True  # each row of a stiffness has an entry on the diagonal
+            mask[diagonal[held]] = True  # each row of a stiffness has an entry on the diagonal
         del rows
-        starts = np.concatenate([[0], np.cumsum(kept, dtype=np.int32)])[indptr].astype(np.int32)
-        half = scipy.sparse.csr_matrix((values[kept], indices[kept], starts), shape=A.getSize())
+        starts = np.concatenate([[0], np.cumsum(mask, dtype=np.int32)])[indptr].astype(np.int32)
+        half = scipy.sparse.csr_matrix((values[mask], indices[mask], starts), shape=A.getSize())
     half.data[starts[held]] = 1.0
     return half
 
