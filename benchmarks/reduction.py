@@ -16,6 +16,7 @@ the machine affects the processor time less. The measurements are:
 - *double precision*: the same with `solver="double"`; *package* has a factor in single precision
   from 500,000 displacements;
 - *stiffening*: the same with geometric stiffening for all unit cases; the ratio shows its cost;
+- *two threads*: the same with two threads of BLAS, whose time on the clock matters;
 - *averaged*: the same with averaged instead of rigid interfaces, which are held by bordering the
   stiffness instead of removing rows;
 - *raw*: the reduction as a script of petsc4py and slepc4py calls, assembly included, with MUMPS and
@@ -41,7 +42,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-from children import child, median, report
+from children import THREADS, child, median, report
 
 MODES = 24
 ENDS = ("big_end", "small_end")
@@ -59,6 +60,7 @@ PROGRAMS = (
     "ordering of CHOLMOD",
     "double precision",
     "stiffening",
+    "two threads",
     "averaged",
     "raw",
     "raw, block",
@@ -196,6 +198,7 @@ def main() -> None:
             "ordering of CHOLMOD": partial(package, options={"mat_cholmod_print": 0}),
             "double precision": partial(package, solver="double"),
             "stiffening": partial(package, stiffening=True),
+            "two threads": package,
             "averaged": partial(package, kind="averaged"),
             "raw": raw,
             "raw, block": partial(raw, block=True),
@@ -219,7 +222,8 @@ def table(path: str, rounds: int, programs: Sequence[str] = PROGRAMS) -> None:
     runs: dict[str, list[dict[str, Any]]] = {program: [] for program in programs}
     for _ in range(rounds):
         for program in programs:
-            runs[program].append(child(__file__, [program, path]))
+            environment = dict.fromkeys(THREADS, "2") if program == "two threads" else {}
+            runs[program].append(child(__file__, [program, path], **environment))
     reference = runs[programs[0]]
     for program, samples in runs.items():
         difference = np.max(np.abs(np.array(samples[0]["hz"]) / np.array(reference[0]["hz"]) - 1))

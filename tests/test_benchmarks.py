@@ -16,6 +16,7 @@ from mpi4py import MPI
 ROOT = Path(__file__).parents[1]
 SCRIPTS = {
     "against.py": "{root} --pairs 1 contact",
+    "assembly.py": "--sizes 12k --rounds 1",
     "bearings.py": "--rounds 1 --steps 10",
     "chain.py": "--links 4 --rounds 1",
     "compiled_unit.py": "--size 0.012 --rounds 1 --steps 200",

@@ -33,7 +33,11 @@ from dolfinx_mbd.fem.linalg.block_lanczos import Breakdown
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply, solve
 from dolfinx_mbd.fem.linalg.davidson import davidson_modes
 from dolfinx_mbd.fem.linalg.eigenvalues import block_modes, lowest_modes, uses_block_lanczos
-from dolfinx_mbd.fem.linalg.factorization import FactorizationError, cholesky
+from dolfinx_mbd.fem.linalg.factorization import (
+    FactorizationError,
+    cholesky,
+    held_cholesky,
+)
 from dolfinx_mbd.fem.linalg.options import Options
 from dolfinx_mbd.fem.linalg.single_precision import SingleFactor, single_cholesky, single_factor
 from dolfinx_mbd.fem.linalg.sparse_matrices import bordered_mass, bordered_stiffness, constrain
@@ -46,28 +50,29 @@ SINGULAR_LIMIT = 1e-13  # reciprocal condition number below which the small syst
 class DirectSolver:
     """Solver without averaged interfaces.
 
-    It owns and destroys the stiffness K, which has unit rows at the `held` degrees of freedom;
-    `settings` are prefix and options of PETSc. With `double` the factor has double precision. All
-    methods are collective.
+    The stiffness of the problem must not change. `held` are its held degrees of freedom; `settings`
+    are prefix and options of PETSc. With `double` the factor has double precision. All methods are
+    collective.
     """
 
     def __init__(
         self,
         problem: ElasticProblem,
-        K: PETSc.Mat,
         held: NDArray[np.int32],
         *,
         double: bool = False,
         **settings: Any,
     ) -> None:
-        self._problem, self._K, self._held = problem, K, held
+        self._problem, self._held = problem, held
         self._rigid, self._double, self._settings = held, double, settings
         self._ksp = self._factorized()
+        self._operator = self._ksp.getOperators()[0]  # has the unit rows if it is a copy
 
     def _factorized(self) -> PETSc.KSP:
-        """Return a new factor of K."""
-        single = None if self._double else single_cholesky(self._K, **self._settings)
-        return single or cholesky(self._K, **self._settings)
+        """Return a new factor of K with unit rows at held degrees of freedom."""
+        K, settings = self._problem.stiffness, self._settings
+        single = None if self._double else single_cholesky(K, self._held, **settings)
+        return single or held_cholesky(K, self._held, **settings)
 
     def solve(self, f: Array, g: Array | None = None) -> tuple[Array, Array]:
         """Return displacements (owned dofs, k), and multipliers of shape (0, k)."""
@@ -80,7 +85,7 @@ class DirectSolver:
         with destroying(self._problem.comm, M):
             modes = self._single_modes(M, count, num_loose, len(self._held))
             return modes or lowest_modes(
-                self._K,
+                self._operator,
                 M,
                 self._factor(),
                 count,
@@ -123,15 +128,16 @@ class DirectSolver:
 
     def _factor(self) -> PETSc.KSP:
         """Return the factor; compute it again if SLEPc has changed the KSP."""
-        if self._ksp.getOperators()[0].handle != self._K.handle:
-            self._ksp.destroy()
+        if self._ksp.getOperators()[0].handle != self._operator.handle:
+            self.destroy()
             self._ksp = self._factorized()
+            self._operator = self._ksp.getOperators()[0]
         return self._ksp
 
     def destroy(self) -> None:
-        """Free the factor and the matrix."""
+        """Free the factor."""
+        self._operator.destroy()
         self._ksp.destroy()
-        self._K.destroy()
 
 
 class BorderedSolver(DirectSolver):
@@ -145,7 +151,6 @@ class BorderedSolver(DirectSolver):
     def __init__(
         self,
         problem: ElasticProblem,
-        K: PETSc.Mat,
         held: NDArray[np.int32],
         border: scipy.sparse.csr_matrix,
         *,
@@ -168,9 +173,8 @@ class BorderedSolver(DirectSolver):
             self._resultant_map = left[:, :rank] / values @ right / size
             self._equilibrium_basis = left[:, rank:]
             self._held = determinate_dofs(self.comm, self._R)
-            constrain(K, self._held, 1.0)
-        self._K = K
         self._ksp = self._factorized()
+        self._operator = self._ksp.getOperators()[0]
         forces = border @ self._equilibrium_basis
         forces[self._held] = 0.0
         self._response = solve(self._ksp, np.asfortranarray(forces))  # K⁻¹ Cᵀ N
@@ -297,13 +301,11 @@ class HeldStiffness:
             )
             return
         settings["double"] = chosen == "double"
-        K = problem.stiffness.copy()
-        constrain(K, self.dofs, 1.0)
         if border is None:
-            self._solver = DirectSolver(problem, K, self.dofs, **settings)
+            self._solver = DirectSolver(problem, self.dofs, **settings)
         else:
             free = free and not problem.supported
-            self._solver = BorderedSolver(problem, K, self.dofs, border, free=free, **settings)
+            self._solver = BorderedSolver(problem, self.dofs, border, free=free, **settings)
 
     def destroy(self) -> None:
         """Free the solver."""
@@ -369,7 +371,7 @@ class FreeStiffness:
         self._problem, self._rigid = problem, rigid
         self._inertia = problem.apply_mass(rigid)
         self._dofs = determinate_dofs(problem.comm, rigid)
-        self._K = problem.stiffness.copy()
+        self._K = problem.stiffness.copy()  # the original may change, as by a prestress
         constrain(self._K, self._dofs, 1.0)
         self._ksp = cholesky(self._K, prefix=prefix, options=None)
         self.dofs = np.zeros(0, dtype=np.int32)  # degrees of freedom held by interfaces

@@ -19,7 +19,8 @@ import ctypes
 import logging
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from ctypes import POINTER, byref, c_double, c_int, c_size_t, c_void_p, pointer
 from functools import cache
 from typing import Any
@@ -32,6 +33,7 @@ from petsc4py import PETSc
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import SolverError
 
+NONE: NDArray[np.int32] = np.zeros(0, dtype=np.int32)  # no held rows
 SMALL = 3000  # number of rows below which CHOLMOD chooses the ordering
 
 _COMMON_SIZE = 1 << 16  # bytes; CHOLMOD 5.3 needs 2680
@@ -143,6 +145,8 @@ class CholmodFactor:
 
     Args:
         A: The matrix; it is not used after the factorization.
+        held: Rows of A that are held. The factor is that of A with unit rows and columns there; A
+            itself does not change.
         single: Whether the factor has single precision. The matrix is then scaled to a unit
             diagonal, so that the factor represents soft and stiff parts equally well.
 
@@ -150,7 +154,9 @@ class CholmodFactor:
         CholmodError: A pivot is not positive, or there is not enough memory.
     """
 
-    def __init__(self, A: PETSc.Mat, *, single: bool = False) -> None:
+    def __init__(
+        self, A: PETSc.Mat, held: NDArray[np.int32] = NONE, *, single: bool = False
+    ) -> None:
         self._lib = lib = library()
         assert lib is not None
         self._common = common = ctypes.create_string_buffer(_COMMON_SIZE)
@@ -162,7 +168,7 @@ class CholmodFactor:
         self._free = weakref.finalize(self, _free, lib, common, self._factor, self._workspace)
         self._scale: Array | None = None
         try:
-            half = _upper_half(A)
+            half = _upper_half(A, held)
             if single:
                 self._scale = _scale_to_unit_diagonal(half)
                 half = half.astype(np.float32)
@@ -327,18 +333,20 @@ class CholmodPreconditioner:
 
     Args:
         A: The matrix.
+        held: Its rows that are held.
 
     Raises:
         CholmodError: See `CholmodFactor`.
     """
 
-    def __init__(self, A: PETSc.Mat) -> None:
+    def __init__(self, A: PETSc.Mat, held: NDArray[np.int32] = NONE) -> None:
+        self._held = held
         self.factor: Any = self._factorized(A)
         self._is_current = True
 
     def _factorized(self, A: PETSc.Mat) -> Any:
         """Return an object with the methods `solve` and `destroy`."""
-        return CholmodFactor(A)
+        return CholmodFactor(A, self._held)
 
     def setUp(self, pc: PETSc.PC) -> None:
         """Factorize the matrix again; PETSc calls this first, and if the matrix has changed."""
@@ -363,18 +371,63 @@ class CholmodPreconditioner:
         self.factor.destroy()
 
 
-def _upper_half(A: PETSc.Mat) -> scipy.sparse.csr_matrix:
+def _upper_half(A: PETSc.Mat, held: NDArray[np.int32] = NONE) -> scipy.sparse.csr_matrix:
     """Return the upper half of a symmetric matrix by rows, without entries that are zero.
 
-    Rows and columns of held nodes consist of zeros, which would fill the factor.
+    Rows and columns of held nodes would fill the factor: they have an entry of one on the diagonal.
     """
-    indptr, indices, values = A.getValuesCSR()
-    indptr, indices, values = _upper_runs(indptr, indices, values, A.getBlockSize())
-    rows = _row_numbers(indptr)
-    nonzero = (values != 0.0) & (indices >= rows)
-    del rows
-    starts = np.concatenate([[0], np.cumsum(nonzero, dtype=np.int32)])[indptr].astype(np.int32)
-    return scipy.sparse.csr_matrix((values[nonzero], indices[nonzero], starts), shape=A.getSize())
+    with _entries(A) as entries:
+        indptr, indices, values = _upper_runs(*entries, A.getBlockSize())
+        rows = _row_numbers(indptr)
+        mask = (values != 0.0) & (indices >= rows)
+        if len(held):
+            free = np.ones(len(indptr) - 1, dtype=bool)
+            free[held] = False
+            mask &= free[indices] & np.repeat(free, np.diff(indptr))
+            diagonal = np.flatnonzero(indices == rows)
+            mask[diagonal[held]] = True  # each row of a stiffness has an entry on the diagonal
+        del rows
+        starts = np.concatenate([[0], np.cumsum(mask, dtype=np.int32)])[indptr].astype(np.int32)
+        half = scipy.sparse.csr_matrix((values[mask], indices[mask], starts), shape=A.getSize())
+    half.data[starts[held]] = 1.0
+    return half
+
+
+@contextmanager
+def _entries(A: PETSc.Mat) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32], Array]]:
+    """Provide the compressed rows of a matrix on one rank, to read; they are not copied."""
+    petsc, matrix = _petsc(), c_void_p(A.handle)
+    if petsc is None or A.getType() != PETSc.Mat.Type.SEQAIJ:
+        yield A.getValuesCSR()
+        return
+    count, done = c_int(), c_int()
+    starts, columns, values = c_void_p(), c_void_p(), c_void_p()
+    structure = matrix, 0, 0, 0, byref(count), byref(starts), byref(columns), byref(done)
+    petsc.MatGetRowIJ(*structure)
+    petsc.MatSeqAIJGetArrayRead(matrix, byref(values))
+    try:
+        indptr = _shared(starts.value, c_int, count.value + 1)
+        size = int(indptr[-1])
+        yield (
+            indptr,
+            _shared(columns.value, c_int, size),
+            _shared(values.value, c_double, size),
+        )
+    finally:
+        petsc.MatSeqAIJRestoreArrayRead(matrix, byref(values))
+        petsc.MatRestoreRowIJ(*structure)
+
+
+@cache
+def _petsc() -> Any:
+    """Return the PETSc library, or None if it cannot be used directly."""
+    try:
+        petsc = ctypes.CDLL(PETSc.__file__)
+        for name in ("GetRowIJ", "RestoreRowIJ", "SeqAIJGetArrayRead", "SeqAIJRestoreArrayRead"):
+            getattr(petsc, f"Mat{name}")
+    except (OSError, AttributeError):
+        return None
+    return petsc
 
 
 def _upper_runs(
@@ -432,9 +485,9 @@ def _metis(lib: Any, common: Any, graph: _Sparse) -> NDArray[np.int32]:
     return order
 
 
-def _shared(address: int, kind: Any, count: int) -> NDArray[Any]:
+def _shared(address: int | None, kind: Any, count: int) -> NDArray[Any]:
     """Return an array that shares the memory of CHOLMOD."""
-    return np.ctypeslib.as_array(ctypes.cast(address, POINTER(kind)), shape=(count,))
+    return np.ctypeslib.as_array(ctypes.cast(c_void_p(address), POINTER(kind)), shape=(count,))
 
 
 def _dense(values: Array) -> _Dense:

@@ -3,6 +3,7 @@
 | matrix | function | method |
 |---|---|---|
 | symmetric positive definite | `cholesky` | CHOLMOD on one rank, MUMPS on several, both L Lᵀ |
+| the same with held rows | `held_cholesky` | the same; CHOLMOD without a copy of the matrix |
 | the same, substructures given | `cholesky(..., parts=parts)` | CHOLMOD on each rank, L Lᵀ |
 | symmetric, n negative eigenvalues | `cholesky(..., negative=n)` | MUMPS, L D Lᵀ |
 | symmetric, values change, inertia unknown | `SymmetricFactor` | MUMPS, L D Lᵀ |
@@ -14,12 +15,16 @@ from __future__ import annotations
 import logging
 import math
 import re
+from contextlib import suppress
 
+import numpy as np
+from numpy.typing import NDArray
 from petsc4py import PETSc
 
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.fem.linalg.cholmod import CholmodError, CholmodPreconditioner, library
 from dolfinx_mbd.fem.linalg.options import Options, configured, database_options, last_line
+from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
 from dolfinx_mbd.fem.linalg.substructures import SubstructurePreconditioner, Substructures
 from dolfinx_mbd.parallel import destroying, discard
 
@@ -113,8 +118,7 @@ def cholesky(
     existing solver, for example of a multigrid level, may be passed as `ksp`. Without `exact`, the
     options may select a preconditioner alone.
     """
-    if not math.isfinite(A.norm(PETSc.NormType.FROBENIUS)):  # MUMPS may end the process
-        raise FactorizationError("the factorization failed: the matrix has entries NaN or Inf")
+    _check_finite(A)
     A.setOption(PETSc.Mat.Option.SYMMETRIC, True)
     A.setOption(PETSc.Mat.Option.SPD, negative == 0)
     solver = create_solver(A, ksp)
@@ -130,6 +134,51 @@ def cholesky(
     _log.info("%d rows: %s", A.getSize()[0], _method(solver))
     _check_inertia(solver, negative)
     return solver
+
+
+def held_cholesky(
+    A: PETSc.Mat, held: NDArray[np.int32], *, prefix: str, options: Options = None
+) -> PETSc.KSP:
+    """Return a KSP that contains the factorization of a positive definite matrix with held rows.
+
+    The result is that of `cholesky` for a copy of A with unit rows and columns at the owned rows
+    `held`. CHOLMOD on one rank does not need the copy; the operator of the KSP is then A.
+    """
+    keys = (*(options or {}), *database_options(prefix))
+    chosen = any(key.startswith(("pc_", "ksp_", "mat_")) for key in keys)
+    if A.comm.size == 1 and library() is not None and not chosen:
+        _check_finite(A)
+        with suppress(CholmodError):
+            ksp = cholmod_solver(A, CholmodPreconditioner(A, held), prefix, options)
+            _log.info("%d rows: %s", A.getSize()[0], _method(ksp))
+            return ksp
+    K = A.copy()
+    constrain(K, held, 1.0)
+    try:
+        return cholesky(K, prefix=prefix, options=options)
+    finally:
+        K.destroy()  # the KSP uses it
+
+
+def cholmod_solver(
+    A: PETSc.Mat,
+    preconditioner: CholmodPreconditioner,
+    prefix: str,
+    options: Options,
+    ksp: PETSc.KSP | None = None,
+) -> PETSc.KSP:
+    """Return a KSP that solves with a factor of CHOLMOD."""
+    ksp = create_solver(A, ksp)
+    pc = ksp.getPC()
+    pc.setType(PETSc.PC.Type.PYTHON)
+    pc.setPythonContext(preconditioner)
+    return set_up(ksp, {"ksp_type": "preonly"}, prefix, options)
+
+
+def _check_finite(A: PETSc.Mat) -> None:
+    """Raise an error if a matrix has entries NaN or Inf, for which MUMPS may end the process."""
+    if not math.isfinite(A.norm(PETSc.NormType.FROBENIUS)):
+        raise FactorizationError("the factorization failed: the matrix has entries NaN or Inf")
 
 
 def _cholmod_succeeds(
@@ -154,10 +203,7 @@ def _cholmod_succeeds(
             return True
         else:
             preconditioner = CholmodPreconditioner(A)
-        pc = ksp.getPC()
-        pc.setType(PETSc.PC.Type.PYTHON)
-        pc.setPythonContext(preconditioner)
-        set_up(ksp, {"ksp_type": "preonly"}, prefix, options)
+        cholmod_solver(A, preconditioner, prefix, options, ksp)
     except (PETSc.Error, CholmodError):
         _log.info("CHOLMOD does not accept the matrix; MUMPS is used instead")
         ksp.reset()

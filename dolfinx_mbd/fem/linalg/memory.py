@@ -9,11 +9,11 @@ from pathlib import Path
 from mpi4py import MPI
 
 GIB = 1024.0**3  # bytes
-BASE_MEMORY = 0.25  # the programs, on each rank, GiB
-MATRIX_MEMORY = 2.8  # matrices and vectors of a million dofs, GiB
-FACTOR_MEMORY, SINGLE_FACTOR_MEMORY = 9.6, 5.85  # of a million dofs by CHOLMOD, GiB
-BODY_MEMORY, ENTRY_FACTOR = 4.6, 1.12  # with a known factor: per million dofs, GiB, and per byte
-SHARED_FACTOR_MEMORY = 11.5  # of a million dofs by MUMPS on several ranks, GiB
+BASE_MEMORY = 0.2  # the programs, GiB
+MATRIX_MEMORY = 1.63  # matrices and vectors of a million dofs, GiB
+FACTOR_MEMORY, SINGLE_FACTOR_MEMORY = 9.1, 6.1  # of a million dofs by CHOLMOD, GiB
+BODY_MEMORY, ENTRY_FACTOR = 3.4, 1.12  # with a known factor: per million dofs, GiB, and per byte
+SHARED_MEMORY = 0.25, 2.8, 11.5  # by MUMPS: programs of each rank, matrices and factor, GiB
 
 
 def factorization_memory(
@@ -21,37 +21,38 @@ def factorization_memory(
 ) -> float:
     """Return the expected peak memory of a reduction with a direct solver on all ranks, in bytes.
 
-    The model is m = 0.25 + 2.8 n + 9.6 n^(4/3) GiB for n million displacement degrees of freedom.
+    The model is m = 0.2 + 1.63 n + 9.1 n^(4/3) GiB for n million displacement degrees of freedom.
     The last term is the growth of the factors of a solid with nested dissection. The coefficients
     are a fit to these measurements (quadratic tetrahedra of a connecting rod, 24 modes, one rank,
-    DOLFINx 0.9, PETSc 3.22 with CHOLMOD; `benchmarks/README.md`, "Reduction" and "A million"):
+    DOLFINx 0.9, PETSc 3.22 with CHOLMOD; `benchmarks/README.md`, "Memory of other shapes"):
 
     | n, million | measured, GiB | model, GiB |
     |---|---|---|
-    | 0.033081 | 0.44 | 0.44 |
-    | 0.105078 | 1.02 | 1.02 |
-    | 0.279369 | 2.76 | 2.78 |
-    | 0.891327 | 10.9 | 11.0 |
-    | 1.024500 | 13.1 | 13.0 |
+    | 0.033075 | 0.35 | 0.35 |
+    | 0.057228 | 0.50 | 0.49 |
+    | 0.104826 | 0.82 | 0.82 |
+    | 0.278724 | 2.31 | 2.31 |
+    | 0.504117 | 4.78 | 4.67 |
 
-    On P ranks, where MUMPS factorizes, the model is m = 0.25 P + 2.8 n + 11.5 n^(4/3) GiB; the last
-    case needed 15.3 GiB on two ranks. Thin bodies and bodies in the plane need less.
+    On P ranks, where MUMPS factorizes, the model is m = 0.25 P + 2.8 n + 11.5 n^(4/3) GiB; 1.0245
+    million dofs needed 15.3 GiB on two ranks. Thin bodies and bodies in the plane need less.
 
-    With `single`, the factor has single precision, and the last coefficient is 5.85: 4.0 GiB for
-    504,117 dofs (measured: 4.05) and 7.7 GiB for 889,155 (measured: 7.67).
+    With `single`, the factor has single precision, and the last coefficient is 6.1: 3.5 GiB for
+    504,117 dofs (measured: 3.57) and 8.2 GiB for 1,026,216 (measured: 8.0).
 
     The factor of a stout body is larger than that of a rod. If its number of `entries` is known
-    (`cholmod.expected_entries`), the memory on one rank is 0.25 + 4.6 n GiB and 1.12 times the
-    bytes of the factor; this is within 7 % of measurements of rods, a cube and a plate.
+    (`cholmod.expected_entries`), the memory on one rank is 0.2 + 3.4 n GiB and 1.12 times the bytes
+    of the factor; this is within 7 % of measurements of rods, a cube and a plate.
     """
     if entries is not None and num_ranks == 1:
         known = BASE_MEMORY + BODY_MEMORY * num_dofs / 1e6
         return GIB * known + ENTRY_FACTOR * (4 if single else 8) * entries
     millions = num_dofs / 1e6
+    base, matrices = BASE_MEMORY, MATRIX_MEMORY
     factor = SINGLE_FACTOR_MEMORY if single else FACTOR_MEMORY
     if num_ranks > 1:
-        factor = SHARED_FACTOR_MEMORY
-    return GIB * (BASE_MEMORY * num_ranks + MATRIX_MEMORY * millions + factor * millions ** (4 / 3))
+        base, matrices, factor = SHARED_MEMORY
+    return GIB * (base * num_ranks + matrices * millions + factor * millions ** (4 / 3))
 
 
 def free_memory(comm: MPI.Comm) -> float:

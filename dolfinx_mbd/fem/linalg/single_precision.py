@@ -14,17 +14,19 @@ from __future__ import annotations
 import logging
 
 import numpy as np
+from numpy.typing import NDArray
 from petsc4py import PETSc
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.linalg.blocks import column_sums, multiply
 from dolfinx_mbd.fem.linalg.cholmod import (
+    NONE,
     CholmodError,
     CholmodFactor,
     CholmodPreconditioner,
     library,
 )
-from dolfinx_mbd.fem.linalg.factorization import create_solver, set_up
+from dolfinx_mbd.fem.linalg.factorization import cholmod_solver, create_solver
 from dolfinx_mbd.fem.linalg.options import Options, database_options
 from dolfinx_mbd.fem.linalg.solver_convergence import ROUND_OFF, round_off_level
 
@@ -41,21 +43,30 @@ class SingleFactor:
 
     Args:
         A: The matrix, which must not change.
+        held: Rows that are held; see `CholmodFactor`.
 
     Raises:
         CholmodError: A pivot is not positive, or there is not enough memory.
     """
 
-    def __init__(self, A: PETSc.Mat) -> None:
-        self.matrix, self.is_single = A, True
+    def __init__(self, A: PETSc.Mat, held: NDArray[np.int32] = NONE) -> None:
+        self.matrix, self._held, self.is_single = A, held, True
         diagonal = A.getDiagonal()
         self.scale: Array = np.sqrt(np.maximum(diagonal.array_r, 0.0))
         diagonal.destroy()
-        self.factor = CholmodFactor(A, single=True)
+        self.scale[held] = 1.0
+        self.factor = CholmodFactor(A, held, single=True)
 
     def apply(self, B: Array) -> Array:
         """Return A⁻¹B approximately."""
         return self.factor.solve(B)
+
+    def _product(self, X: Array) -> Array:
+        """Return the product of the matrix, with unit rows and columns at held rows, and X."""
+        values, X[self._held] = X[self._held], 0.0
+        Y = multiply(self.matrix, X)
+        X[self._held] = Y[self._held] = values
+        return Y
 
     def solve(self, B: Array, out: Array | None = None) -> Array:
         """Return A⁻¹B for a block of vectors, shape (rows, k), in `out` if it is given."""
@@ -68,9 +79,9 @@ class SingleFactor:
 
     def _refined(self, B: Array) -> Array | None:
         """Return A⁻¹B by conjugate gradients for each column, or None if they converge slowly."""
-        comm, A, tiny = self.matrix.comm.tompi4py(), self.matrix, np.finfo(float).tiny
+        comm, tiny = self.matrix.comm.tompi4py(), np.finfo(float).tiny
         X = self.factor.solve(B)
-        R, P = B - multiply(A, X), np.zeros_like(X)
+        R, P = B - self._product(X), np.zeros_like(X)
         before: Array = np.ones(B.shape[1])
         limit = TOLERANCE**2 * np.maximum(column_sums(comm, B, X), 0.0)
         for count in range(MAX_ITERATIONS + 1):
@@ -80,11 +91,11 @@ class SingleFactor:
                 return None
             if (square <= limit).all():
                 X += Z
-                R = B - multiply(A, X)
+                R = B - self._product(X)
                 return X if (round_off_level(comm, self.scale, R, X) <= ROUND_OFF).all() else None
             P *= square / before if count else 0.0
             P += Z
-            before, image = np.maximum(square, tiny), multiply(A, P)
+            before, image = np.maximum(square, tiny), self._product(P)
             step = square / np.maximum(column_sums(comm, P, image), tiny)
             X += step * P
             R -= step * image
@@ -95,7 +106,7 @@ class SingleFactor:
         if self.is_single:
             _log.info("the factor in single precision is too inaccurate; double is used instead")
             self.destroy()
-            self.factor, self.is_single = CholmodFactor(self.matrix), False
+            self.factor, self.is_single = CholmodFactor(self.matrix, self._held), False
         return self.factor.solve(B)
 
     def destroy(self) -> None:
@@ -107,7 +118,7 @@ class _SinglePreconditioner(CholmodPreconditioner):
     """A PETSc preconditioner with a `SingleFactor`."""
 
     def _factorized(self, A: PETSc.Mat) -> SingleFactor:
-        return SingleFactor(A)
+        return SingleFactor(A, self._held)
 
 
 def is_large(num_rows: int, num_ranks: int) -> bool:
@@ -115,8 +126,12 @@ def is_large(num_rows: int, num_ranks: int) -> bool:
     return num_ranks == 1 and num_rows >= MIN_ROWS and library() is not None
 
 
-def single_cholesky(A: PETSc.Mat, *, prefix: str, options: Options = None) -> PETSc.KSP | None:
+def single_cholesky(
+    A: PETSc.Mat, held: NDArray[np.int32] = NONE, *, prefix: str, options: Options = None
+) -> PETSc.KSP | None:
     """Return a KSP that solves with a `SingleFactor`, or None if double precision is better.
+
+    The rows `held` of A count as unit rows and columns; A is not copied.
 
     Double precision is better if the matrix has few rows, is on several ranks or has a pivot that
     is not positive in single precision, without CHOLMOD 5, and if options select a solver.
@@ -128,18 +143,15 @@ def single_cholesky(A: PETSc.Mat, *, prefix: str, options: Options = None) -> PE
         if not chosen and rows >= MIN_ROWS:
             _log.info("no factor in single precision, which needs one rank and CHOLMOD 5")
         return None
+    operator = create_solver(A).getOperators()[0]  # it remains when the caller destroys A
     try:
-        preconditioner = _SinglePreconditioner(A)
+        preconditioner = _SinglePreconditioner(operator, held)
     except CholmodError as error:
         _log.info("no factor in single precision: %s; double is used instead", error)
         return None
     A.setOption(PETSc.Mat.Option.SYMMETRIC, True)
-    ksp = create_solver(A)
-    pc = ksp.getPC()
-    pc.setType(PETSc.PC.Type.PYTHON)
-    pc.setPythonContext(preconditioner)
     _log.info("%d rows: cholesky by cholmod in single precision", rows)
-    return set_up(ksp, {"ksp_type": "preonly"}, prefix, options)
+    return cholmod_solver(A, preconditioner, prefix, options)
 
 
 def single_factor(ksp: PETSc.KSP) -> SingleFactor | None:

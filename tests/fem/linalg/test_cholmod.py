@@ -14,7 +14,8 @@ from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
 from dolfinx_mbd.fem.linalg import cholmod, factorization
 from dolfinx_mbd.fem.linalg.blocks import multiply, solve
 from dolfinx_mbd.fem.linalg.cholmod import CholmodError, CholmodFactor
-from dolfinx_mbd.fem.linalg.factorization import cholesky, factor_package
+from dolfinx_mbd.fem.linalg.factorization import cholesky, factor_package, held_cholesky
+from dolfinx_mbd.fem.linalg.single_precision import SingleFactor
 from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
 from dolfinx_mbd.forms import STEEL
 from tests.models.bodies import box
@@ -58,7 +59,7 @@ def test_solutions_are_those_of_lapack(
     monkeypatch.setattr(cholmod, "SMALL", small)
     A = held_bar()
     B = loads(A)
-    monkeypatch.setattr(cholmod, "_upper_half", lambda _: half)
+    monkeypatch.setattr(cholmod, "_upper_half", lambda *_: half)
     half = scipy.sparse.csr_matrix(np.triu(dense(A)))
     sized = PETSc.Mat().createAIJ(A.getSize(), bsize=block, nnz=1, comm=MPI.COMM_SELF)
     factor = CholmodFactor(sized)
@@ -165,3 +166,38 @@ def test_other_parameters_of_cholmod_are_recognized(
     with caplog.at_level("INFO", "dolfinx_mbd"):
         assert cholmod.library.__wrapped__() is None
     assert "its parameters differ" in caplog.text
+
+
+def test_held_rows_need_no_copy() -> None:
+    """The factor of K with held rows equals that of a copy with unit rows; K does not change."""
+    mesh = box(MPI.COMM_SELF, (0.2, 0.02, 0.02), (40, 3, 3))
+    problem = elastic_problem(ElasticModel(mesh, STEEL))
+    (end,) = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(("left",), "rigid"))
+    held = np.append(end.dofs, problem.num_owned - 1).astype(np.int32)  # a part of a node as well
+    K, before = problem.stiffness, dense(problem.stiffness)
+    A = K.copy()
+    constrain(A, held, 1.0)
+    B = loads(A)
+    expected = solve(cholesky(A, prefix="cholmod_test_"), B)
+    half = cholmod._upper_half(K, held)
+    assert np.array_equal(half.toarray(), cholmod._upper_half(A).toarray())
+    for options in (None, MUMPS, {"mat_cholmod_print": 0}):
+        ksp = held_cholesky(K, held, prefix="cholmod_test_", options=options)
+        assert (ksp.getOperators()[0].handle == K.handle) == (options is None)
+        assert np.allclose(solve(ksp, B), expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+        ksp.destroy()
+    single = SingleFactor(K, held)
+    solution = single.solve(B)
+    assert single.is_single
+    assert np.allclose(solution, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+    single.destroy()
+    assert np.array_equal(dense(K), before)
+
+
+def test_entries_of_petsc_are_not_copied() -> None:
+    """The arrays are those of PETSc, or copies if the library cannot be used directly."""
+    A = held_bar()
+    with cholmod._entries(A) as (indptr, indices, values):
+        expected = A.getValuesCSR()
+        assert all(map(np.array_equal, (indptr, indices, values), expected))
+        assert not values.flags.owndata

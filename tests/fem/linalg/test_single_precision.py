@@ -176,6 +176,12 @@ def test_solutions_have_double_precision(monkeypatch: pytest.MonkeyPatch) -> Non
     assert np.array_equal(solve(single, zero), zero)
     factor = single_factor(single)
     assert factor is not None
+    expected = solve(single, B)
+    A.copy(copy := A.duplicate())
+    other = single_cholesky(copy, prefix="single_test_")
+    copy.destroy()  # the factor still multiplies with the matrix
+    assert other is not None
+    assert np.array_equal(solve(other, B), expected)
     error = np.abs(multiply(A, factor.apply(B)) - B).max(axis=0) / np.abs(B).max(axis=0)
     assert (error > 1e-9).all()  # the factor itself has single precision
 

@@ -1,0 +1,152 @@
+"""Assembly of a stiffness for PETSc and for CHOLMOD: today's path, and blocks of DOLFINx.
+
+    ./with-fenicsx python3 benchmarks/assembly.py [--sizes 33k 105k] [--rounds 5]
+
+A reduction needs the stiffness twice: in PETSc's format for products, and its upper half with unit
+rows at held interfaces for CHOLMOD. *Today* is the path of the package, which assembles in PETSc's
+format and takes the upper half from it. *Blocks* assembles blocks of 3 x 3 in DOLFINx's format and
+converts them to both formats. Times are the smallest processor times of one process. The mass is
+that of one component, from which products and matrices are built.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+from children import child, report
+from reduction import ENDS, SIZES, prepare, read
+
+DIM = 3
+
+
+def measure(path: Path, rounds: int) -> dict[str, float]:
+    """Return the smallest processor time of each part, s."""
+    import ufl
+    from dolfinx import fem, la
+
+    from dolfinx_mbd import STEEL, ElasticModel
+    from dolfinx_mbd.fem.assembly import _vectorized, assembled_matrix, scalar_space
+    from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
+    from dolfinx_mbd.fem.linalg.cholmod import _upper_half
+    from dolfinx_mbd.forms import strain
+
+    mesh = read(path)
+    model = ElasticModel(mesh, STEEL)
+    space, materials = model.displacements, model.materials
+    assert materials is not None
+    u, v = ufl.TrialFunction(space), ufl.TestFunction(space)
+    stiffness = _vectorized(ufl.inner(materials.stress(u), strain(v)) * ufl.dx)
+    W = scalar_space(space)
+    mass = fem.form(model.mass_density * ufl.TrialFunction(W) * ufl.TestFunction(W) * ufl.dx)
+    held = np.concatenate([end.dofs for end in mesh_interfaces(mesh, space, ENDS)])
+    free = np.ones(DIM * space.dofmap.index_map.size_local, dtype=bool)
+    free[held] = False
+    times: dict[str, float] = {}
+
+    def blocks() -> Any:
+        A = fem.create_matrix(stiffness, la.BlockMode.compact)
+        fem.assemble_matrix(A, stiffness)
+        return A
+
+    def clocked(name: str, call: Callable[[], Any]) -> Any:
+        start = time.process_time()
+        result = call()
+        seconds = time.process_time() - start
+        times[name] = min(times.get(name, np.inf), seconds)
+        return result
+
+    for _ in range(rounds):
+        K = clocked("today: stiffness", lambda: assembled_matrix(stiffness))
+        half = clocked("today: half", lambda: _upper_half(K, held))
+        A = clocked("blocks: stiffness", blocks)
+        rows = clocked("blocks: for PETSc", lambda: expanded(A, upper=False))
+        from_blocks = clocked("blocks: half", lambda: constrained(expanded(A, upper=True), free))
+        clocked("mass", lambda: assembled_matrix(mass)).destroy()
+        clocked("copy of K", K.copy).destroy()
+        scale = np.abs(half.data).max()
+        assert abs(half - from_blocks).max() < 1e-12 * scale
+        indptr, columns, values = K.getValuesCSR()
+        assert np.array_equal(indptr, rows.indptr)
+        assert np.array_equal(columns, rows.indices)
+        assert np.abs(values - rows.data).max() < 1e-12 * scale
+        K.destroy()
+    today = times["today: stiffness"] + times["today: half"]
+    direct = sum(times[f"blocks: {part}"] for part in ("stiffness", "for PETSc", "half"))
+    return {"dofs": len(free), **times, "today": today, "blocks": direct}
+
+
+def expanded(A: Any, upper: bool) -> Any:
+    """Return a matrix of blocks by scalar rows, or its upper half with whole diagonal blocks."""
+    import scipy.sparse
+
+    nodes, columns = len(A.indptr) - 1, A.indices
+    values, counts = A.data.reshape(-1, DIM, DIM), np.diff(A.indptr)
+    if upper:
+        mask = columns >= np.repeat(np.arange(nodes, dtype=np.int32), counts)
+        columns, values = columns[mask], values[mask]
+        counts = np.add.reduceat(mask, A.indptr[:-1], dtype=np.int64)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    per_row = np.repeat(DIM * counts, DIM)
+    indptr = np.concatenate([[0], np.cumsum(per_row)]).astype(np.int32)
+    # place of the first component of each block in the first of its three rows
+    places = DIM * DIM * np.repeat(starts[:-1], counts) + DIM * (
+        np.arange(len(columns)) - np.repeat(starts[:-1], counts)
+    )
+    data, indices = np.empty(len(columns) * DIM * DIM), np.empty(len(columns) * DIM**2, np.int32)
+    width = np.repeat(DIM * counts, counts)
+    for i in range(DIM):
+        for j in range(DIM):
+            at = places + i * width + j
+            data[at], indices[at] = values[:, i, j], DIM * columns + j
+    return scipy.sparse.csr_matrix((data, indices, indptr), shape=(DIM * nodes, DIM * nodes))
+
+
+def constrained(half: Any, free: np.ndarray) -> Any:
+    """Return the upper half with unit rows where rows are not free, without zeros."""
+    import scipy.sparse
+
+    rows = np.repeat(np.arange(len(free), dtype=np.int32), np.diff(half.indptr))
+    diagonal = half.indices == rows
+    mask = (half.data != 0.0) & (half.indices >= rows) & free[half.indices] & free[rows]
+    held = diagonal & ~free[rows]
+    half.data[held] = 1.0
+    mask |= held
+    starts = np.concatenate([[0], np.cumsum(mask)])[half.indptr].astype(np.int32)
+    return scipy.sparse.csr_matrix((half.data[mask], half.indices[mask], starts), half.shape)
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", nargs="+", default=["33k", "105k"], choices=SIZES)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--child", nargs=2, metavar=("MESH", "ROUNDS"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        path, rounds = arguments.child
+        report(measure(Path(path), int(rounds)))
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        prepare(Path(directory), arguments.sizes)
+        for number, size in enumerate(arguments.sizes):
+            path = Path(directory) / f"{size}.msh"
+            values = child(__file__, [str(path), str(arguments.rounds)])
+            del values["peak"]
+            if not number:
+                print("| " + " | ".join(values) + " |")
+                print("|---" * len(values) + "|")
+            cells = (f"{v:.3f}" if key != "dofs" else f"{v:,}" for key, v in values.items())
+            print("| " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
