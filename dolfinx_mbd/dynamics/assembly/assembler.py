@@ -166,13 +166,16 @@ class Assembler:
         return self.joints.problem()
 
     # ---- residual and its derivatives -----------------------------------------------------------
-    def update_wrenches(self, t: float) -> None:
-        """Compute the wrenches on all frames and the values of the constraints."""
-        s = self.system
+    def update_loads(self, t: float) -> None:
+        """Compute the poses of all frames and the wrenches of the loads on them."""
         self.update_poses(t)
         self.wrenches[:] = 0.0
-        if s.loads:
+        if self.system.loads:
             self.loads.apply(t)
+
+    def update_wrenches(self, t: float) -> None:
+        """Compute the wrenches on all frames and the values of the constraints."""
+        self.update_loads(t)
         self.joints.add_forces(self.rate_scale)
 
     def residual(self, t: float) -> None:
@@ -181,8 +184,21 @@ class Assembler:
         These are the residuals of the equations of motion, the magnitudes of their terms, and the
         values of the constraints.
         """
-        s = self.system
         self.update_wrenches(t)
+        self._update_rows(t)
+
+    def residual_of_accelerations(self, t: float, loads: Array) -> None:
+        """Evaluate `residual` again if only a and λ have changed, with the wrenches of the loads.
+
+        The wrenches (frames, 6) are those of `update_loads`; no load depends on a or λ.
+        """
+        self.wrenches[:] = loads
+        self.joints.add_forces(self.rate_scale)
+        self._update_rows(t)
+
+    def _update_rows(self, t: float) -> None:
+        """Evaluate `rows` and `scale` with the present wrenches."""
+        s = self.system
         self.frames.bodies.residual(
             self.q, self.v, self.a, s.gravity, self.wrenches, self.rows, self.scale
         )

@@ -223,14 +223,17 @@ class Corrector:
                     values[:] = old
         return small
 
-    def apply_to_accelerations(self, rows: Array) -> None:
-        """Correct only accelerations and multipliers for a residual (nv,)."""
+    def apply_to_accelerations(self) -> None:
+        """Correct only accelerations and multipliers for the residual, without constraints."""
         assert self.factor is not None
-        n, rhs = len(rows), np.zeros(len(self._rhs))
-        np.negative(rows, out=rhs[:n])
+        eqs, rhs = self.eqs, self._rhs
+        n = len(eqs.rows)
+        np.negative(eqs.rows, out=rhs[:n])
+        rhs[n:] = 0.0
         solution = self.factor.solve(rhs)
-        self.eqs.a += solution[:n]
-        self.eqs.lam += self.mass * solution[n:]
+        eqs.a += solution[:n]
+        solution *= self.mass
+        eqs.lam += solution[n:]
 
     def local_error(
         self, state: State, dt: float, derivatives: Derivatives, change: Array

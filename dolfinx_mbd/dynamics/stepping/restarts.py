@@ -51,19 +51,21 @@ def rescaled_with_nodes(internal: InternalUnknowns, state: State, ratio: float) 
 
 def after_jump(corrector: Corrector, formulas: AlphaFormulas, state: State, dt: float) -> State:
     """Return the state for the next step after a jump of the loads; see `Stepper.after_jump`."""
-    eqs = corrector.eqs
+    eqs, t = corrector.eqs, state.time
     eqs.put(state)
+    eqs.update_loads(t)
+    loads = eqs.wrenches.copy()
     for _ in range(_JUMP_ITERATIONS):
-        eqs.residual(state.time)
+        eqs.residual_of_accelerations(t, loads)
         if not corrector.has_factor_for(dt):
-            corrector.refactor(state.time, dt, np.zeros(len(state.v)), formulas.derivatives(dt))
-        corrector.apply_to_accelerations(eqs.rows)
+            corrector.refactor(t, dt, np.zeros(len(state.v)), formulas.derivatives(dt))
+        corrector.apply_to_accelerations()
     a, lam = eqs.a - state.a, eqs.lam - state.lam
     memory = state.memory | {
         "algorithmic": state.memory["algorithmic"] + a,
-        "earlier": tuple((x + a, y + lam) for x, y in state.memory.get("earlier", ())),
+        "earlier": tuple([(x + a, y + lam) for x, y in state.memory.get("earlier", ())]),
     }
-    return replace(state, a=state.a + a, lam=state.lam + lam, memory=memory)
+    return State(t, state.q, state.v, state.a + a, state.lam + lam, state.angles, memory)
 
 
 def content_memory(state: State) -> dict[str, Any]:
