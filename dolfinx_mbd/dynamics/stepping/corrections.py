@@ -89,7 +89,7 @@ class Corrector:
         self.factor: Factor | FilmFactor | None = None
         self.mass = float(np.mean([b.typical_mass for b in system.bodies if b.num_velocities]))
         self.matrix = IterationMatrix(system, self.mass, sparse)
-        self.measure, self._no_noise = Measure(system), np.zeros(system.num_constraints)
+        self.measure, self._no_values = Measure(system), np.zeros(system.num_constraints)
         self._rhs = np.zeros(system.num_velocities + system.num_constraints)
         self.films = OpenFilms(eqs, self.measure.lengths)
         self._has_films = bool(self.films)
@@ -182,7 +182,7 @@ class Corrector:
         """
         factor, measure, scale = self.factor, self.measure, a_by_move * self.mass
         assert factor is not None
-        noise = factor.noise if len(factor.noise) else self._no_noise
+        noise = factor.noise if len(factor.noise) else self._no_values
         error = measure.forces(self.eqs, correction, scale, noise, self.tolerance)
         if last and error > 1.0 and not len(factor.noise):
             samples = factor.solve(measure.round_off(self.eqs, a_by_move, self.mass))
@@ -223,17 +223,16 @@ class Corrector:
                     values[:] = old
         return small
 
-    def apply_to_accelerations(self) -> None:
-        """Correct only accelerations and multipliers for the residual, without constraints."""
+    def correct_accelerations(self, algorithmic: Array) -> None:
+        """Correct only a and λ for the residual, without the values of the constraints.
+
+        The algorithmic accelerations (nv,) change as the accelerations.
+        """
         assert self.factor is not None
-        eqs, rhs = self.eqs, self._rhs
-        n = len(eqs.rows)
-        np.negative(eqs.rows, out=rhs[:n])
-        rhs[n:] = 0.0
-        solution = self.factor.solve(rhs)
-        eqs.a += solution[:n]
-        solution *= self.mass
-        eqs.lam += solution[n:]
+        eqs, mass, move = self.eqs, self.mass, np.zeros(len(algorithmic))  # move is not used
+        right_hand_side(eqs.rows, self._no_values, 1.0, mass, self._rhs)
+        solution = self.factor.solve(self._rhs)
+        correct(solution, 0.0, 1.0, 1.0, mass, move, eqs.v, eqs.a, algorithmic, eqs.lam)
 
     def local_error(
         self, state: State, dt: float, derivatives: Derivatives, change: Array

@@ -55,17 +55,18 @@ def after_jump(corrector: Corrector, formulas: AlphaFormulas, state: State, dt: 
     eqs.put(state)
     eqs.update_loads(t)
     loads = eqs.wrenches.copy()
+    algorithmic = state.memory["algorithmic"].copy()
     for _ in range(_JUMP_ITERATIONS):
         eqs.residual_of_accelerations(t, loads)
         if not corrector.has_factor_for(dt):
             corrector.refactor(t, dt, np.zeros(len(state.v)), formulas.derivatives(dt))
-        corrector.apply_to_accelerations()
-    a, lam = eqs.a - state.a, eqs.lam - state.lam
-    memory = state.memory | {
-        "algorithmic": state.memory["algorithmic"] + a,
-        "earlier": tuple([(x + a, y + lam) for x, y in state.memory.get("earlier", ())]),
-    }
-    return State(t, state.q, state.v, state.a + a, state.lam + lam, state.angles, memory)
+        corrector.correct_accelerations(algorithmic)
+    a, lam = eqs.a.copy(), eqs.lam.copy()
+    memory = state.memory | {"algorithmic": algorithmic}
+    if "earlier" in memory:
+        change = a - state.a, lam - state.lam
+        memory["earlier"] = tuple([(x + change[0], y + change[1]) for x, y in memory["earlier"]])
+    return State(t, state.q, state.v, a, lam, state.angles, memory)
 
 
 def content_memory(state: State) -> dict[str, Any]:
