@@ -16,8 +16,6 @@ from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["after_jump", "content_memory", "rescaled", "rescaled_with_nodes"]
 
-_JUMP_ITERATIONS = 2  # number of corrections after a jump; the second is for outdated matrices
-
 
 def rescaled(system: System, formulas: AlphaFormulas, state: State, dt: float, new: float) -> State:
     """Return the state after a step of length `dt` for a step of length `new` (s).
@@ -56,11 +54,10 @@ def after_jump(corrector: Corrector, formulas: AlphaFormulas, state: State, dt: 
     eqs.update_loads(t)
     loads = eqs.wrenches.copy()
     algorithmic = state.memory["algorithmic"].copy()
-    for _ in range(_JUMP_ITERATIONS):
+    if not corrector.has_factor_for(dt):
         eqs.residual_of_accelerations(t, loads)
-        if not corrector.has_factor_for(dt):
-            corrector.refactor(t, dt, np.zeros(len(state.v)), formulas.derivatives(dt))
-        corrector.correct_accelerations(algorithmic)
+        corrector.refactor(t, dt, np.zeros(len(state.v)), formulas.derivatives(dt))
+    corrector.correct_accelerations(t, loads, algorithmic)
     a, lam = eqs.a.copy(), eqs.lam.copy()
     memory = state.memory | {"algorithmic": algorithmic}
     if "earlier" in memory:
