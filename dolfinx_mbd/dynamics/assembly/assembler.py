@@ -228,7 +228,8 @@ class Assembler:
         arguments: list[Any] = [bodies.table, bodies.data, self.system.gravity]
         arguments += [*joints.arguments(), self.q, self.v, loads, *matrix, self.a, algorithmic]
         arguments += [self.lam, joints.entry_multipliers, self.values, self.wrenches]
-        correct_accelerations(count, *arguments, self.rows, self.scale)
+        arguments += [self.rows, self.scale]
+        correct_accelerations(count, *arguments)
 
     def power(self, t: float) -> float:
         """Return the power of loads and drivers, W; call after `residual`.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
@@ -247,7 +249,7 @@ class JointConstraints:
         if self.relations:
             self.add_relations(at.wrenches, self.values, rate_scale)
 
-    def arguments(self) -> tuple[Array, ...]:
+    def arguments(self) -> tuple[Any, ...]:
         """Return the arguments of `kernels.joints.constraint_rows` before the multipliers."""
         s, at = self.system, self._frames
         ends = at.position, at.rotation, s.first, s.second
