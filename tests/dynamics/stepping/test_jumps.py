@@ -98,7 +98,7 @@ def begin(model: Callable[[], Model]) -> tuple[Inputs, Stepper, State, np.ndarra
 
 
 def two_corrections(stepper: Stepper, state: State, dt: float) -> State:
-    """Evaluate all equations for both corrections, with new matrices only if there is none."""
+    """Evaluate all equations for both corrections; only the first one may need a new matrix."""
     eqs, corrector = stepper.assembler, stepper.corrector
     eqs.put(state)
     n = len(state.v)
