@@ -13,6 +13,7 @@ from dolfinx_mbd.dynamics.assembly.frames import Frames
 from dolfinx_mbd.dynamics.assembly.joint_constraints import JointConstraints
 from dolfinx_mbd.dynamics.assembly.loads import Loads
 from dolfinx_mbd.errors import SolverError
+from dolfinx_mbd.kernels.jumps import correct_accelerations
 from dolfinx_mbd.mechanism.system import State, System
 
 
@@ -166,13 +167,16 @@ class Assembler:
         return self.joints.problem()
 
     # ---- residual and its derivatives -----------------------------------------------------------
-    def update_wrenches(self, t: float) -> None:
-        """Compute the wrenches on all frames and the values of the constraints."""
-        s = self.system
+    def update_loads(self, t: float) -> None:
+        """Compute the poses of all frames and the wrenches of the loads on them."""
         self.update_poses(t)
         self.wrenches[:] = 0.0
-        if s.loads:
+        if self.system.loads:
             self.loads.apply(t)
+
+    def update_wrenches(self, t: float) -> None:
+        """Compute the wrenches on all frames and the values of the constraints."""
+        self.update_loads(t)
         self.joints.add_forces(self.rate_scale)
 
     def residual(self, t: float) -> None:
@@ -181,8 +185,21 @@ class Assembler:
         These are the residuals of the equations of motion, the magnitudes of their terms, and the
         values of the constraints.
         """
-        s = self.system
         self.update_wrenches(t)
+        self._update_rows(t)
+
+    def residual_of_accelerations(self, t: float, loads: Array) -> None:
+        """Evaluate `residual` again if only a and λ have changed, with the wrenches of the loads.
+
+        The wrenches (frames, 6) are those of `update_loads`; no load depends on a or λ.
+        """
+        self.wrenches[:] = loads
+        self.joints.add_forces(self.rate_scale)
+        self._update_rows(t)
+
+    def _update_rows(self, t: float) -> None:
+        """Evaluate `rows` and `scale` with the present wrenches."""
+        s = self.system
         self.frames.bodies.residual(
             self.q, self.v, self.a, s.gravity, self.wrenches, self.rows, self.scale
         )
@@ -191,6 +208,28 @@ class Assembler:
             view.body.residual(view.state(t, s.gravity), view.rows, view.scale)
         if s.loads:
             self.loads.subtract_forces(t)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all bodies are floating frames, and all joints and loads act on frames only."""
+        loads = self.system.loads
+        others = self.frames.has_others or bool(self.joints.relations)
+        return not (others or any(x.acts_on_modes or x.port == "pattern" for x in loads))
+
+    def correct_accelerations(
+        self, count: int, loads: Array, matrix: tuple[Any, ...], algorithmic: Array
+    ) -> None:
+        """Correct a, λ and algorithmic accelerations a number of times; see `kernels.jumps`.
+
+        The system must be plain. `loads` are the wrenches of `update_loads`; `matrix` contains the
+        LU factors of the iteration matrix, their pivots and its mass.
+        """
+        bodies, joints = self.frames.bodies, self.joints
+        arguments: list[Any] = [bodies.table, bodies.data, self.system.gravity]
+        arguments += [*joints.arguments(), self.q, self.v, loads, *matrix, self.a, algorithmic]
+        arguments += [self.lam, joints.entry_multipliers, self.values, self.wrenches]
+        arguments += [self.rows, self.scale]
+        correct_accelerations(count, *arguments)
 
     def power(self, t: float) -> float:
         """Return the power of loads and drivers, W; call after `residual`.

@@ -30,12 +30,14 @@ from dolfinx_mbd.dynamics.stepping.iteration_matrix import (
 )
 from dolfinx_mbd.dynamics.stepping.open_films import OpenFilms
 from dolfinx_mbd.dynamics.stepping.step_errors import StepError
+from dolfinx_mbd.kernels.compilation import COMPILED
 from dolfinx_mbd.kernels.time_steps import correct, right_hand_side
 from dolfinx_mbd.mechanism.system import State
 
 __all__ = ["Corrector", "Step"]
 
 _HALVINGS = 8  # largest number of halvings of a correction that increases the residual
+_JUMP_ITERATIONS = 2  # number of corrections after a jump; the second is for outdated matrices
 
 
 @dataclass(slots=True)
@@ -89,7 +91,9 @@ class Corrector:
         self.factor: Factor | FilmFactor | None = None
         self.mass = float(np.mean([b.typical_mass for b in system.bodies if b.num_velocities]))
         self.matrix = IterationMatrix(system, self.mass, sparse)
-        self.measure, self._no_noise = Measure(system), np.zeros(system.num_constraints)
+        self.measure, self._no_values = Measure(system), np.zeros(system.num_constraints)
+        # whether all equations are those of compiled functions
+        self._is_plain = COMPILED and eqs.is_plain
         self._rhs = np.zeros(system.num_velocities + system.num_constraints)
         self.films = OpenFilms(eqs, self.measure.lengths)
         self._has_films = bool(self.films)
@@ -182,7 +186,7 @@ class Corrector:
         """
         factor, measure, scale = self.factor, self.measure, a_by_move * self.mass
         assert factor is not None
-        noise = factor.noise if len(factor.noise) else self._no_noise
+        noise = factor.noise if len(factor.noise) else self._no_values
         error = measure.forces(self.eqs, correction, scale, noise, self.tolerance)
         if last and error > 1.0 and not len(factor.noise):
             samples = factor.solve(measure.round_off(self.eqs, a_by_move, self.mass))
@@ -223,14 +227,26 @@ class Corrector:
                     values[:] = old
         return small
 
-    def apply_to_accelerations(self, rows: Array) -> None:
-        """Correct only accelerations and multipliers for a residual (nv,)."""
-        assert self.factor is not None
-        n, rhs = len(rows), np.zeros(len(self._rhs))
-        np.negative(rows, out=rhs[:n])
-        solution = self.factor.solve(rhs)
-        self.eqs.a += solution[:n]
-        self.eqs.lam += self.mass * solution[n:]
+    def correct_accelerations(self, t: float, loads: Array, algorithmic: Array) -> None:
+        """Correct only a and λ for the residual, without the values of the constraints.
+
+        Args:
+            t: Time, s.
+            loads: Wrenches of the loads on all frames, (frames, 6).
+            algorithmic: Algorithmic accelerations (nv,), which change as the accelerations.
+        """
+        eqs, mass, factor = self.eqs, self.mass, self.factor
+        if self._is_plain and isinstance(factor, DenseFactor):
+            matrix = factor.lu, factor.pivots, mass
+            eqs.correct_accelerations(_JUMP_ITERATIONS, loads, matrix, algorithmic)
+            return
+        assert factor is not None
+        move = np.zeros(len(algorithmic))  # is not used
+        for _ in range(_JUMP_ITERATIONS):
+            eqs.residual_of_accelerations(t, loads)
+            right_hand_side(eqs.rows, self._no_values, 1.0, mass, self._rhs)
+            solution = factor.solve(self._rhs)
+            correct(solution, 0.0, 1.0, 1.0, mass, move, eqs.v, eqs.a, algorithmic, eqs.lam)
 
     def local_error(
         self, state: State, dt: float, derivatives: Derivatives, change: Array

@@ -16,8 +16,6 @@ from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["after_jump", "content_memory", "rescaled", "rescaled_with_nodes"]
 
-_JUMP_ITERATIONS = 2  # number of corrections after a jump; the second is for outdated matrices
-
 
 def rescaled(system: System, formulas: AlphaFormulas, state: State, dt: float, new: float) -> State:
     """Return the state after a step of length `dt` for a step of length `new` (s).
@@ -51,19 +49,21 @@ def rescaled_with_nodes(internal: InternalUnknowns, state: State, ratio: float) 
 
 def after_jump(corrector: Corrector, formulas: AlphaFormulas, state: State, dt: float) -> State:
     """Return the state for the next step after a jump of the loads; see `Stepper.after_jump`."""
-    eqs = corrector.eqs
+    eqs, t = corrector.eqs, state.time
     eqs.put(state)
-    for _ in range(_JUMP_ITERATIONS):
-        eqs.residual(state.time)
-        if not corrector.has_factor_for(dt):
-            corrector.refactor(state.time, dt, np.zeros(len(state.v)), formulas.derivatives(dt))
-        corrector.apply_to_accelerations(eqs.rows)
-    a, lam = eqs.a - state.a, eqs.lam - state.lam
-    memory = state.memory | {
-        "algorithmic": state.memory["algorithmic"] + a,
-        "earlier": tuple((x + a, y + lam) for x, y in state.memory.get("earlier", ())),
-    }
-    return replace(state, a=state.a + a, lam=state.lam + lam, memory=memory)
+    eqs.update_loads(t)
+    loads = eqs.wrenches.copy()
+    algorithmic = state.memory["algorithmic"].copy()
+    if not corrector.has_factor_for(dt):
+        eqs.residual_of_accelerations(t, loads)
+        corrector.refactor(t, dt, np.zeros(len(state.v)), formulas.derivatives(dt))
+    corrector.correct_accelerations(t, loads, algorithmic)
+    a, lam = eqs.a.copy(), eqs.lam.copy()
+    memory = state.memory | {"algorithmic": algorithmic}
+    if "earlier" in memory:
+        change = a - state.a, lam - state.lam
+        memory["earlier"] = tuple([(x + change[0], y + change[1]) for x, y in memory["earlier"]])
+    return State(t, state.q, state.v, a, lam, state.angles, memory)
 
 
 def content_memory(state: State) -> dict[str, Any]:

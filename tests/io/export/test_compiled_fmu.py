@@ -14,7 +14,7 @@ import pytest
 from mpi4py import MPI
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.dynamics.stepping import convergence, integrators, restarts
+from dolfinx_mbd.dynamics.stepping import convergence, corrections, integrators
 from dolfinx_mbd.errors import InputError, MissingFileError, SolverError
 from dolfinx_mbd.io.cli import main
 from dolfinx_mbd.io.export.compiled import export_compiled_fmu
@@ -472,6 +472,6 @@ def test_instructions_without_translation(line: str) -> None:
 
 def test_constants_are_those_of_the_solver() -> None:
     assert integrators._MAX_ITERATIONS == steps.MAX_ITERATIONS
-    assert restarts._JUMP_ITERATIONS == steps.JUMP_ITERATIONS
+    assert corrections._JUMP_ITERATIONS == steps.JUMP_ITERATIONS
     names = "SAFETY", "NEXT_STEP_RATIO", "THIS_STEP_RATIO", "ROUND_OFF", "COSTLY_ITERATIONS"
     assert all(getattr(convergence, f"_{name}") == getattr(steps, name) for name in names)
