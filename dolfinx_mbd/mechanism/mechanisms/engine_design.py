@@ -127,20 +127,28 @@ class EngineDesign:
 
     def _checked_firing_angles(self) -> Array:
         """Return the firing angles; set the firing order if only the angles are given."""
-        count = self.cylinders
-        if self.firing_order is None:
-            angles: Array = array("firing_angles", self.firing_angles, (count,))
-            if angles.min() < 0 or angles.max() >= 4 * np.pi:
-                reject("firing_angles", self.firing_angles, "angles from 0 to less than 4π")
-            assign(self, firing_order=tuple(int(k) + 1 for k in np.argsort(angles, kind="stable")))
+        count, order = self.cylinders, None
+        if self.firing_order is not None:
+            order = items("firing_order", self.firing_order, (int, np.integer))
+            if sorted(order) != list(range(1, count + 1)):
+                reject("firing_order", order, f"each cylinder from 1 to {count} once")
+        if self.firing_angles is None:
+            assert order is not None
+            angles = np.zeros(count)
+            angles[np.array(order) - 1] = 4 * np.pi * np.arange(count) / count
             return angles
-        order = items("firing_order", self.firing_order, (int, np.integer))
-        if sorted(order) != list(range(1, count + 1)):
-            reject("firing_order", order, f"each cylinder from 1 to {count} once")
-        if self.firing_angles is not None:
-            raise InputError("give either the firing order or the firing angles")
-        angles = np.zeros(count)
-        angles[np.array(order) - 1] = 4 * np.pi * np.arange(count) / count
+        angles = array("firing_angles", self.firing_angles, (count,))
+        if angles.min() < 0 or angles.max() >= 4 * np.pi:
+            reject("firing_angles", self.firing_angles, "angles from 0 to less than 4π")
+        if order is None:
+            order = tuple(int(k) + 1 for k in np.argsort(angles, kind="stable"))
+            assign(self, firing_order=order)
+        elif np.diff(angles[np.array(order) - 1]).min(initial=0.0) < 0:
+            raise InputError(
+                "firing_order and firing_angles contradict each other; give one of them",
+                argument="firing_order",
+                value=self.firing_order,
+            )
         return angles
 
     @property

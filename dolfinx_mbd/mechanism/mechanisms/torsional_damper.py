@@ -14,6 +14,7 @@ from dolfinx_mbd.mechanism.protocol import Body, Frame
 from dolfinx_mbd.mechanism.springs import JointSpring
 
 _RADIUS_RATIO = 2.0  # default ratio of the radius of the ring to the crank radius
+_HUB_RATIO = 0.8  # ratio of the radius of the hub to that of the ring
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class TorsionalDamper:
         damping: Viscous damping of the rubber, N m s/rad.
         hub_inertia: Moment of inertia of the hub about the shaft, kg m²; 0 omits the hub.
         radius: Radius of the ring, m, which determines its mass as that of a disc; by default twice
-            the crank radius. The hub has half this radius.
+            the crank radius. The hub has 0.8 times this radius.
 
     Raises:
         InputError: A value is invalid.
@@ -121,7 +122,7 @@ class TorsionalDamper:
         bodies: list[Body] = []
         joints: list[Joint] = []
         if self.hub_inertia:
-            hub = disc("hub", self.hub_inertia, 0.5 * radius, 0.8)
+            hub = disc("hub", self.hub_inertia, _HUB_RATIO * radius, 0.4)
             bodies.append(hub)
             joints.append(fixed("nose", nose, hub.frame("centre")))
             nose = hub.frame("centre")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -205,9 +206,20 @@ def test_a_run_up_by_a_motion() -> None:
     assert error.value.argument == "angle"
 
 
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_designs_can_be_changed(name: str) -> None:
+    """`dataclasses.replace` keeps the firing of a design."""
+    design = EngineDesign(**LAYOUTS[name])
+    heavy = replace(design, piston_mass=0.3)
+    assert heavy.piston_mass == 0.3
+    for key in ("firing_order", "firing_angles", "throw_angles", "bank_angles"):
+        np.testing.assert_array_equal(getattr(heavy, key), getattr(design, key))
+
+
 @pytest.mark.parametrize(
     ("arguments", "argument"),
     [
+        ({"firing_order": (1, 2, 3), "firing_angles": [0.0, 8.0, 4.0]}, "firing_order"),
         ({"bore": 0.09}, "spacing"),
         ({"cylinders": 2, "bank_angles": [0.0, 0.0], "spacing": 0.05}, "spacing"),
         ({"cylinders": 2, "cylinder_positions": [0.0, 0.05]}, "cylinder_positions"),
