@@ -181,9 +181,10 @@ class EngineDesign:
 
     def check_units(self) -> None:
         """Warn about a bore or a mass that suggests millimetres or grams."""
+        density = self.piston_mass / self.bore / self.bore / self.bore
         for what, value, (low, high), of in (
             ("bore", self.bore / self.crank_radius, _BORES, "crank radius"),
-            ("piston mass", self.piston_mass / self.bore**3, _DENSITIES, "cube of the bore, kg/m³"),
+            ("piston mass", density, _DENSITIES, "cube of the bore, kg/m³"),
         ):
             if not low <= value <= high:
                 text = f"the {what} is {value:.3g} times the {of}; expected {low:g} to {high:g}"
