@@ -149,7 +149,7 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
     if not isinstance(pressure, bool):
         check_pressure("pressure", pressure)
         if isinstance(pressure, PressureMap):
-            design.check_speed("the largest speed of the pressures", max(pressure.speed))
+            design.check_speed("the largest speed of the pressures", pressure.largest_speed)
     rods = _rods(rod, design.cylinders)
     num_mains = 1
     if case is not None:

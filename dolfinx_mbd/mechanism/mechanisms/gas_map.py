@@ -87,6 +87,11 @@ class PressureMap:
         assign(self, _speeds=list(map(float, speeds)), _knots=angle[:-1].tolist())
         assign(self, _pieces=np.stack(pieces, axis=-1))
 
+    @property
+    def largest_speed(self) -> float:
+        """Largest speed of the table, rad/s."""
+        return self._speeds[-1]
+
     def __call__(self, angle: ArrayLike, speed: ArrayLike) -> Array:
         """Return the absolute pressure (Pa) at crank angles (rad) and speeds (rad/s)."""
         angles, speeds = np.broadcast_arrays(np.asarray(angle, float), np.asarray(speed, float))
@@ -126,7 +131,7 @@ class PressureMap:
 
 _ANGLES = (-5.3, -0.4, 0.7, 3.1)  # where the period of a function is checked, rad
 _SPEED = 100.0  # speed of this check, rad/s
-_CYCLE = 4 * math.pi * np.arange(144) / 144  # where the unit of a function is checked, rad
+_CYCLE = [4 * math.pi * k / 144 for k in range(144)]  # where the unit of a function is checked, rad
 _MAX_CHANGE = 1e-6  # largest relative change of the pressure after a period
 _ROWS = "absolute pressures in Pa, one row for each speed and one column for each angle"
 
@@ -162,7 +167,7 @@ def check_pressure(argument: str, pressure: Any) -> bool:
         )
         raise InputError(text + " with period=", argument=argument, value=pressure)
     if not isinstance(pressure, (FourStrokePressure, PressureTable, PressureMap)):
-        check_peak(max(float(pressure(angle, *more)) for angle in _CYCLE.tolist()))
+        check_peak(max(float(pressure(angle, *more)) for angle in _CYCLE))
     return depends_on_speed
 
 

@@ -254,9 +254,9 @@ def test_wrong_units_give_a_warning(
     if options["pressure"] == "map in rpm":
         angle = np.radians(np.arange(0.0, 721.0, 5.0))
         options["pressure"] = PressureMap(angle, [1000.0, 2600.0], [2e5 + 0 * angle] * 2)
-    with pytest.warns(UnitsWarning) as caught:
+    with pytest.warns(UnitsWarning) as warned:
         engine(ROD, EngineDesign(cylinders=1, **design), **options)
-    assert [w.message.quantity for w in caught] == [quantity]  # type: ignore[union-attr]
+    assert [w.message.quantity for w in warned] == [quantity]  # type: ignore[union-attr]
 
 
 def test_plausible_engines_give_no_warning() -> None:
