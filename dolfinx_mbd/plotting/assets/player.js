@@ -773,7 +773,7 @@ function play(data) {
   }
 
   /** A round number of an axis, without trailing zeros. */
-  function tick(value) {
+  function formatTick(value) {
     return Math.abs(value) >= 1e6 || (value && Math.abs(value) < 1e-4) ? value.toExponential(1) : String(Number(value.toPrecision(4)));
   }
 
@@ -1220,12 +1220,12 @@ function play(data) {
     for (const value of ticks(...x, 3)) {
       pen.beginPath(); pen.moveTo(across(value), top); pen.lineTo(across(value), bottom); pen.stroke();
       pen.textAlign = "center";
-      pen.fillText(tick(value), across(value), Math.min(height - 2, bottom + 11));
+      pen.fillText(formatTick(value), across(value), Math.min(height - 2, bottom + 11));
     }
     for (const value of ticks(...y, 3)) {
       pen.beginPath(); pen.moveTo(left, down(value)); pen.lineTo(right, down(value)); pen.stroke();
       pen.textAlign = "right";
-      pen.fillText(tick(value), left - 3, down(value) + 3);
+      pen.fillText(formatTick(value), left - 3, down(value) + 3);
     }
     pen.strokeStyle = colour("--mark");
     pen.beginPath();
@@ -1258,7 +1258,7 @@ function play(data) {
     pen.font = "10px system-ui, sans-serif";
     for (const value of ticks(low, high, 3)) {
       pen.beginPath(); pen.moveTo(0, down(value)); pen.lineTo(width, down(value)); pen.stroke();
-      pen.fillText(tick(value), 2, down(value) + (down(value) > 26 ? -2 : 10)); // (the label is above)
+      pen.fillText(formatTick(value), 2, down(value) + (down(value) > 26 ? -2 : 10)); // (the label is above)
     }
     const [factor, symbol] = span[1] - span[0] < 1 ? [1e3, "ms"] : [1, "s"];
     for (const value of ticks(factor * span[0], factor * span[1], 8)) {
