@@ -33,7 +33,8 @@ class Crankcase:
 
     Attributes:
         bays: Number of bays.
-        bank_angles: Angle of each bank about z from the x axis, rad; by default one bank along x.
+        bank_angles: Angle of each bank about z from the x axis, rad, at most π/2; by default one
+            bank along x.
         spacing: Distance between the bays along z.
         stagger: Distance of the second bank from the first along z.
         main_bore: Diameter of the main bores.
@@ -78,8 +79,8 @@ class Crankcase:
         integer("order", self.order, low=1, high=2)
         integer("per_circle", self.per_circle, low=4, high=200)
         banks = array("bank_angles", self.bank_angles, (None,))
-        if len(banks) not in (1, 2) or np.abs(banks).max() > math.radians(75):
-            reject("bank_angles", self.bank_angles, "one or two angles from −75° to 75°, in rad")
+        if len(banks) not in (1, 2) or np.abs(banks).max() > math.radians(90) + 1e-9:
+            reject("bank_angles", self.bank_angles, "one or two angles from −90° to 90°, in rad")
         assign(self, bank_angles=tuple(map(float, banks)))
         for field in fields(self):
             if field.name not in _NO_LENGTHS:
@@ -109,8 +110,9 @@ class Crankcase:
         yield "cylinder_bore", bore <= limit, text
         least = space + 2 * wall
         yield "deck_height", float(self.deck_height) >= least, f"at least {least:.4g} m"
-        least = 0.5 * main + wall
-        text = f"at least {least:.4g} m, below the main bores and a wall"
+        slope = max(abs(math.sin(angle)) for angle in self.bank_angles)
+        least = wall + max(0.5 * main, (0.5 * bore + wall) * slope)
+        text = f"at least {least:.4g} m, a wall below the main bores and the cylinders"
         yield "skirt", float(self.skirt) >= least, text
         if len(self.bank_angles) == 2:
             between = abs(self.bank_angles[1] - self.bank_angles[0])

@@ -95,6 +95,14 @@ ENGINES: dict[str, Call] = {
         {"motion": 10.0, "torques": {1: _torque}, "loss_frequency": 100.0},
     ),
     "TorsionalChain.with_damper": lambda b: (_chain().with_damper, dict(_DAMPER)),
+    "TorsionalDamper": lambda b: (
+        mechanisms.TorsionalDamper,
+        {"inertia": 0.01, "stiffness": 1e4, "damping": 1.0, "hub_inertia": 0.002, "radius": 0.1},
+    ),
+    "TorsionalDamper.tuned": lambda b: (
+        mechanisms.TorsionalDamper.tuned,
+        {"inertia": 0.01, "frequency": 300.0, "damping_ratio": 0.2},
+    ),
     "TorsionalResponse.torque_at": lambda b: (
         _chain().with_damper(**_DAMPER).response(100.0, {1: _torque}).torque_at,
         {"angle": [0.0, 1.0]},

@@ -23,6 +23,13 @@ CASES: dict[str, dict[str, Any]] = {
         "spacing": 0.1,
         "size": 0.02,
     },
+    "opposed": {
+        "bays": 1,
+        "bank_angles": np.radians([90.0, -90.0]),
+        "stagger": 0.02,
+        "spacing": 0.12,
+        "size": 0.02,
+    },
 }
 
 
@@ -103,6 +110,7 @@ def test_bores(case: tuple[Crankcase, TaggedMesh]) -> None:
         ({"cylinder_bore": 0.079}, "cylinder_bore"),
         ({"deck_height": 0.08}, "deck_height"),
         ({"skirt": 0.03}, "skirt"),
+        ({"skirt": 0.034, "bank_angles": [1.5]}, "skirt"),
         ({"wall": -0.01}, "wall"),
         ({"size": "2 parsec"}, "size"),
     ],

@@ -30,6 +30,7 @@ from dolfinx_mbd.mechanism import (
 )
 from dolfinx_mbd.mechanism.mechanisms import rigid_rod, slider_crank
 from dolfinx_mbd.plotting.viewer.data import integers, outline, sampled_rows
+from dolfinx_mbd.plotting.viewer.html_page import asset
 from dolfinx_mbd.plotting.viewer.page import player
 from dolfinx_mbd.results import Solution
 from dolfinx_mbd.structures.cables import CableBody
@@ -639,3 +640,10 @@ def test_view_and_opacity(run: Solution) -> None:
         player(run, opacity={"crank": 2.0})
     with pytest.raises(errors.InputError, match="view"):
         player(bar(), view="xy")
+
+
+def test_functions_of_the_page_have_different_names() -> None:
+    """A second function of the same name would replace the first one without an error."""
+    names = re.findall(r"^ *function (\w+)\(", asset("player.js"), re.MULTILINE)
+    assert len(names) > 50
+    assert sorted(names) == sorted(set(names))

@@ -119,6 +119,7 @@ VALUES: dict[str, Makers] = {
     "JointCoordinate": Makers({"JointCoordinate": mechanism.JointCoordinate}),
     "PatternRef": Makers({"PatternRef": mechanism.PatternRef}),
     "EngineDesign": Makers({"EngineDesign": mechanisms.EngineDesign}),
+    "TorsionalDamper": Makers({"TorsionalDamper": mechanisms.TorsionalDamper}),
     "GeneralizedAlpha": Makers({"GeneralizedAlpha": GeneralizedAlpha}),
     "Adaptive": Makers({"Adaptive": Adaptive}),
     "Material": Makers(

@@ -22,6 +22,7 @@ from dolfinx_mbd.mechanism.mechanisms.inline_engine import inline_engine
 from dolfinx_mbd.mechanism.mechanisms.kinematics import CrankMotion, SliderCrank
 from dolfinx_mbd.mechanism.mechanisms.slider_crank import slider_crank
 from dolfinx_mbd.mechanism.mechanisms.torsional import TorsionalChain, TorsionalResponse
+from dolfinx_mbd.mechanism.mechanisms.torsional_damper import TorsionalDamper
 
 __all__ = [
     "ALONG_X",
@@ -38,6 +39,7 @@ __all__ = [
     "PressureTable",
     "SliderCrank",
     "TorsionalChain",
+    "TorsionalDamper",
     "TorsionalResponse",
     "engine",
     "engine_balance",

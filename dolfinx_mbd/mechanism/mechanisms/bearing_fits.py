@@ -1,4 +1,4 @@
-"""Whether the journals of a crank, the bores of block and rods, and the bearings fit each other.
+"""Whether journals of a crank, bores of block and rods, pistons and bearings fit each other.
 
 A size is checked if both parts have it: a film or a clearance has its size, and an interface of a
 reduced body that is a whole bore or journal has that of its surface.
@@ -47,6 +47,8 @@ def check_fits(
         _check(f"big end of cylinder {k + 1}", bearings["big_end"][k], pin, big, distance)
         _check(f"small end of cylinder {k + 1}", bearings["small_end"][k], None, small)
     _check_overlap(design, bearings["big_end"])
+    for k, name in enumerate(() if case is None else case.cylinders):
+        _check_cylinder(k + 1, design, case.body.interface(name))  # type: ignore[union-attr]
 
 
 def _check(
@@ -85,6 +87,18 @@ def _check(
         where = "" if bore is None else f" (interface {bore.name!r})"
         argument, value = ("crank", journal) if bearing is None else ("bearings", bearing)
         raise InputError(f"{label}{where}: {text}", argument=argument, value=value)
+
+
+def _check_cylinder(cylinder: int, design: EngineDesign, bore: Interface) -> None:
+    """Raise an error if a bore of the block is smaller than the piston, or much larger."""
+    smallest, largest = 0.5 * design.bore, 0.5 * (1 + _MAX_SHELL) * design.bore  # with a liner
+    if bore.radius and not (1 - _TOLERANCE) * smallest <= bore.radius <= largest:
+        raise InputError(
+            f"cylinder {cylinder} (interface {bore.name!r}): its bore in the block is "
+            f"{2 * bore.radius:.6g} m, that of the design {design.bore:.6g} m",
+            argument="bore",
+            value=design.bore,
+        )
 
 
 def _check_overlap(design: EngineDesign, bearings: Sequence[JointClearance | None]) -> None:

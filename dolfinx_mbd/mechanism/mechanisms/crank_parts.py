@@ -21,6 +21,7 @@ from dolfinx_mbd.mechanism.bodies import FlexibleBody, RigidBody
 from dolfinx_mbd.mechanism.joints import Driver, FrameRef, Joint, JointClearance
 from dolfinx_mbd.mechanism.loads import JointLoad
 from dolfinx_mbd.mechanism.mechanisms.kinematics import SliderCrank
+from dolfinx_mbd.mechanism.motions import Motion
 from dolfinx_mbd.mechanism.protocol import Body, Frame
 from dolfinx_mbd.mechanism.shapes import Shape, box_shape, cylinder_shape
 
@@ -193,11 +194,16 @@ def guide_frame(offset: float, z: float = 0.0, bank: float = 0.0) -> Frame:
 
 
 def create_drive(
-    speed: float | None, torque: Torque | float | None, angle: float, joint: str = "main"
+    speed: float | Motion | None,
+    torque: Torque | float | None,
+    angle: float,
+    joint: str = "main",
 ) -> tuple[list[Driver], list[JointLoad]]:
-    """Return the driver (speed in rad/s) or the torque (N m) of a joint, named ``drive``."""
+    """Return the driver (speed in rad/s, or motion) or the torque (N m) of a joint, ``drive``."""
     if (speed is None) == (torque is None):
         raise InputError("give either the crank's speed (rad/s) or the torque that drives it (N m)")
+    if callable(speed):
+        return [Driver("drive", joint, speed, offset=0.0)], []
     if speed is not None:
         speed = number("speed", speed, unit="rad/s")
         return [Driver("drive", joint, joints.constant_speed(speed, angle), offset=0.0)], []

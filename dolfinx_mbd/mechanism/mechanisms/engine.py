@@ -15,6 +15,7 @@ from dolfinx_mbd.checks import instance, items, number, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.bodies import FlexibleBody, Ground, RigidBody
 from dolfinx_mbd.mechanism.joints import (
+    Driver,
     FrameRef,
     Joint,
     JointClearance,
@@ -37,7 +38,8 @@ from dolfinx_mbd.mechanism.mechanisms.engine_block import EngineBlock, Mounts, f
 from dolfinx_mbd.mechanism.mechanisms.engine_crank import EngineCrank
 from dolfinx_mbd.mechanism.mechanisms.engine_design import EngineDesign, gas_force
 from dolfinx_mbd.mechanism.mechanisms.gas import FourStrokePressure
-from dolfinx_mbd.mechanism.mechanisms.gas_map import check_pressure
+from dolfinx_mbd.mechanism.mechanisms.gas_map import PressureMap, check_pressure
+from dolfinx_mbd.mechanism.motions import Motion
 from dolfinx_mbd.mechanism.protocol import Body, Frame
 from dolfinx_mbd.mechanism.system import System
 
@@ -56,7 +58,7 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
     crank: EngineCrank | ReducedBody | None = None,
     block: EngineBlock | ReducedBody | None = None,
     mounts: Mounts | None = None,
-    speed: float | None = None,
+    speed: float | Motion | None = None,
     torque: Torque | float | None = None,
     pressure: Callable[..., ArrayLike] | bool = True,
     angle: float = 0.0,
@@ -66,7 +68,7 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
     ends: tuple[str, str] = ENDS,
     bearings: Mapping[str, JointClearance | Sequence[JointClearance]] | None = None,
 ) -> System:
-    """Create a four-stroke inline or V engine with a rigid or a reduced crank, and with a block.
+    """Create an inline, V or boxer engine with a rigid or a reduced crank, and with a block.
 
     The bodies are ``crank`` and, for cylinder k, ``rod k`` and ``piston k``; the joints are
     ``main``, ``crank pin k``, ``piston pin k`` and ``guide k``; the loads are ``gas k``; the driver
@@ -94,13 +96,17 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
             m/rad) and damping (N s/m, N m s/rad) along and about the global axes, as those of a
             `Bushing`. They exert no load at the initial positions.
         speed: Constant speed of the crank at ``main``, rad/s; with a block, relative to the ground.
+            For a run-up, a function of time (s) that returns crank angle (rad), speed (rad/s) and
+            acceleration, such as `mbd.mechanism.integrated` creates from a speed. With a negative
+            speed the cycle of the gas proceeds as the crank angle decreases, so that the cylinders
+            fire at the same positions of the crank in the reverse order.
         torque: Torque on the crank instead of a speed, N m: a number or a function
-            ``torque(t, angle, speed)``.
+            ``torque(t, angle, speed)``. The gas has its cycle over an increasing crank angle.
         pressure: Absolute gas pressure (Pa) as a function of the crank angle (rad) from firing top
-            dead centre, of period 4π, for example a `PressureTable`, or of angle and speed, such as
-            a `PressureMap`. By default (True) `FourStrokePressure` with a peak of 91 bar; False
-            omits the gas forces.
-        angle: Initial crank angle, rad.
+            dead centre, of period 4π or 2π, for example a `PressureTable`, or of angle and speed,
+            such as a `PressureMap`. By default (True) `FourStrokePressure` with a peak of 91 bar;
+            False omits the gas forces.
+        angle: Initial crank angle, rad; that of a function `speed` is its own.
         gravity: Acceleration of gravity in global components, shape (3,), m/s².
         damping_ratio: Damping ratio of the modes of rods, crank and block; see `FlexibleBody`.
         stiffening: Whether geometric stiffening of rods and crank acts; see `FlexibleBody`.
@@ -111,6 +117,10 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
             frame of ``crank pin k`` is then the bore of the rod. The elements are ``crank pin k
             contact`` and so on; those of the main bearings are ``main contact``, which is the last
             one, and ``main 1``, ``main 2``, ...
+
+    Warns:
+        UnitsWarning: Bore and crank radius, the mass of the pistons, the speed, or the gas pressure
+            suggest units other than SI.
 
     Raises:
         InputError: An argument is invalid, bearings or bores do not fit the journals, pins or
@@ -128,14 +138,18 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
         (6, 7)
     """
     design = EngineDesign() if design is None else instance("design", design, EngineDesign)
-    angle = number("angle", angle, unit="rad")
+    design.check_units()
+    angle, rate = _start(angle, speed)
     shaft = EngineCrank(crank) if isinstance(crank, ReducedBody) else crank
     instance("crank", shaft, (EngineCrank, type(None)), "EngineCrank(body)")
     case = EngineBlock(block) if isinstance(block, ReducedBody) else block
     instance("block", case, (EngineBlock, type(None)), "EngineBlock(body)")
     drivers, drive = create_drive(speed, torque, angle, "main" if case is None else "output")
+    design.check_speed("speed", rate)
     if not isinstance(pressure, bool):
         check_pressure("pressure", pressure)
+        if isinstance(pressure, PressureMap):
+            design.check_speed("the largest speed of the pressures", pressure.largest_speed)
     rods = _rods(rod, design.cylinders)
     num_mains = 1
     if case is not None:
@@ -158,6 +172,8 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
         cylinders_per_pin = design.cylinders // len(shaft.pins)
         pins = [shaft.pins[k // cylinders_per_pin] for k in range(design.cylinders)]
     crank_body: Any = bodies[0]
+    more = _damper(design, shaft, crank_body, angle, rate)
+    bodies, joints, crank_loads = bodies + more[0], joints + more[1], crank_loads + more[2]
     options = ends, damping_ratio, stiffening, films
     more_bodies, more_joints, parts = _cylinders(
         places, crank_body, rods, design, pins, angle, options, case
@@ -171,13 +187,48 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
             for k, name in enumerate(case.heads, 1):
                 piston = FrameRef(f"piston {k}", "guide")
                 joints.append(free_motion(f"head {k}", carrier[0].frame(name), piston))
+    gas = _gas_forces(design, parts, pressure, acting, -1 if rate < 0 else 1)
     return System(
         [ground, *bodies, *carrier, *more_bodies],
         joints,
         drivers=drivers,
-        loads=[*drive, *crank_loads, *mount_loads, *_gas_forces(design, parts, pressure, acting)],
+        loads=[*drive, *crank_loads, *mount_loads, *gas],
         gravity=gravity,
     )
+
+
+def _start(angle: float, speed: float | Motion | None) -> tuple[float, float]:
+    """Return the initial angle (rad) and speed (rad/s) of the crank; 0 if a torque drives it."""
+    angle = number("angle", angle, unit="rad")
+    if not callable(speed):
+        return angle, 0.0 if speed is None else number("speed", speed, unit="rad/s")
+    first, rate, _ = Driver("drive", "main", speed, offset=0.0).at(0.0)
+    if angle not in (0.0, first):
+        text = f"the motion starts at a crank angle of {first:.6g} rad, and angle is {angle:.6g}"
+        raise InputError(text + "; omit angle", argument="angle", value=angle)
+    return first, rate
+
+
+def _damper(
+    design: EngineDesign, shaft: EngineCrank | None, crank: Body, angle: float, rate: float
+) -> tuple[list[Body], list[Joint], list[Load]]:
+    """Return bodies, joints and rubber of the torsional damper at the nose of the crank."""
+    if design.damper is None:
+        return [], [], []
+    point, axes = np.array([0.0, 0.0, _nose_position(design)]), np.eye(3)
+    name = "nose"
+    if shaft is not None:
+        interface = shaft.body.interface(shaft.nose)
+        name, point, axes = shaft.nose, interface.point, interface.axes
+    pose = _rotated(point, angle), np.array([np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2)])
+    nose = FrameRef(crank.name, name)
+    bodies, joints, rubber = design.damper.parts(nose, axes, design.crank_radius, pose, rate)
+    return bodies, joints, [rubber]
+
+
+def _nose_position(design: EngineDesign) -> float:
+    """Return the position of the nose of a rigid crank along the shaft, m."""
+    return float(design.positions.min()) - 2 * design.crank_radius
 
 
 def _carrier(
@@ -262,7 +313,11 @@ def _rigid_crank(
     if case is not None:
         heights = [float(case.body.interface(name).point[2]) for name in case.mains]
         journals = dict(zip(_main_names(case.mains), heights, strict=True))
-    crank = create_crank(design.crank_radius, design.crank_mass, inertia, pins, angle, journals)
+    places_on_axis = journals
+    if design.damper is not None:
+        places_on_axis = journals | {"nose": _nose_position(design)}
+    size = design.crank_radius, design.crank_mass
+    crank = create_crank(*size, inertia, pins, angle, places_on_axis)
     joints, loads = _main_bearings(places, {key: crank.frame(key) for key in journals}, films)
     return [crank], joints, loads
 
@@ -377,10 +432,11 @@ def _gas_forces(
     cylinders: Sequence[CylinderParts],
     pressure: Callable[..., ArrayLike] | bool,
     acting: str,
+    direction: int,
 ) -> list[Load]:
     """Return the gas force of each cylinder on its joint, ``guide k`` or ``head k``.
 
-    `acting` is the kind of the joint, ``guide`` or ``head``.
+    `acting` is the kind of the joint, ``guide`` or ``head``; `direction` is that of the crank.
     """
     if pressure is False:
         return []
@@ -390,15 +446,15 @@ def _gas_forces(
     for k, parts in enumerate(cylinders):
         length, top = rod_length(parts.rod, parts.ends), parts.kinematics.top_angle
         if length not in curves:
+            size = design.bore, design.crank_radius, length
             curves[length] = (
-                FourStrokePressure(
-                    design.bore, design.crank_radius, length, pin_offset=design.pin_offset
-                )
+                FourStrokePressure(*size, pin_offset=direction * design.pin_offset)
                 if isinstance(pressure, bool)
                 else pressure
             )
         curve, fires = curves[length], float(firing[k]) + top
-        loads.append(gas_force(k + 1, curve, fires, design.bore, f"{acting} {k + 1}"))
+        joint = f"{acting} {k + 1}"
+        loads.append(gas_force(k + 1, curve, fires, design.bore, joint, direction))
     return loads
 
 

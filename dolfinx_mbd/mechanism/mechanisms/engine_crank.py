@@ -33,6 +33,7 @@ class EngineCrank:
         pins: Names of the interfaces at the pins; by default ``pin_1``, ``pin_2``, ... Each pin
             belongs to one cylinder, or to two successive cylinders.
         flange: Name of the interface to which the flywheel is fixed.
+        nose: Name of the interface to which the torsional damper is fixed.
 
     Raises:
         InputError: The body has no such interfaces, or their axes are not along z.
@@ -60,12 +61,14 @@ class EngineCrank:
     mains: Sequence[str] = ()
     pins: Sequence[str] = ()
     flange: str = "flange"
+    nose: str = "nose"
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
         body = instance("body", self.body, ReducedBody, "reduce(...).body")
         checks.name("flange", self.flange)
+        checks.name("nose", self.nose)
         for key, prefix in (("mains", "main"), ("pins", "pin")):
             listed = names(key, getattr(self, key)) or names(key, numbered_interfaces(body, prefix))
             if not listed:

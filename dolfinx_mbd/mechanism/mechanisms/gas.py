@@ -125,16 +125,7 @@ class PressureTable(_Curve):
             text = "a smooth curve; its spline has negative pressures"
             reject("pressure", self.pressure, text)
         self._check_smoothness(np.rad2deg(angle), p)
-        self._check_unit(float(p.max()))
-
-    def _check_unit(self, peak: float) -> None:
-        """Warn if the largest pressure is not that of an engine, because its unit is wrong."""
-        lowest, highest = _PLAUSIBLE_PEAKS
-        if not lowest <= peak <= highest:
-            text = f"the largest gas pressure is {peak:.3g} Pa; give absolute pressures in Pa"
-            text += ", or their unit: PressureTable.read(path, pressure_unit=...)"
-            limit = lowest if peak < lowest else highest
-            warn(UnitsWarning(text, quantity="gas pressure", value=peak, limit=limit))
+        check_peak(float(p.max()))
 
     def _check_smoothness(self, degrees: Array, p: Array) -> None:
         """Warn if a spline through every second row of the table does not fit the other rows."""
@@ -196,6 +187,16 @@ class PressureTable(_Curve):
 
 _SIGNED = ("ignition", "intake_closes", "exhaust_opens", "pin_offset")  # may be negative
 _PRESSURES = "positive absolute pressures, one for each angle, in Pa"  # expected, in messages
+
+
+def check_peak(peak: float) -> None:
+    """Warn if the largest pressure (Pa) is not that of an engine, because its unit is wrong."""
+    lowest, highest = _PLAUSIBLE_PEAKS
+    if not lowest <= peak <= highest:
+        text = f"the largest gas pressure is {peak:.3g} Pa; give absolute pressures in Pa"
+        text += ", or the unit of a file: PressureTable.read(path, pressure_unit=...)"
+        limit = lowest if peak < lowest else highest
+        warn(UnitsWarning(text, quantity="gas pressure", value=peak, limit=limit))
 
 
 def closed_cycle(

@@ -15,7 +15,12 @@ from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, choice, function, increasing, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.mechanism.mechanisms.gas import PressureTable, closed_cycle
+from dolfinx_mbd.mechanism.mechanisms.gas import (
+    FourStrokePressure,
+    PressureTable,
+    check_peak,
+    closed_cycle,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +38,10 @@ class PressureMap:
         period: Period, rad; by default two turns, for four strokes.
         interpolation: Curve over the angle: ``cubic`` for a periodic cubic spline, or ``linear``,
             which never overshoots a coarse table.
+
+    Warns:
+        AccuracyWarning: A row is too coarse or too noisy for a cubic spline; see `PressureTable`.
+        UnitsWarning: The largest pressure of a row is less than 0.1 bar or more than 1000 bar.
 
     Raises:
         InputError: An argument is invalid, or a curve does not close over the period; see
@@ -72,10 +81,16 @@ class PressureMap:
                 PressureTable(self.angle, row, self.period)  # warns about a coarse table
                 pieces.append(scipy.interpolate.CubicSpline(angle, p, bc_type="periodic").c)
             else:
+                check_peak(float(p.max()))
                 slopes, zeros = np.diff(p) / np.diff(angle), np.zeros(len(p) - 1)
                 pieces.append(np.array([zeros, zeros, slopes, p[:-1]]))
         assign(self, _speeds=list(map(float, speeds)), _knots=angle[:-1].tolist())
         assign(self, _pieces=np.stack(pieces, axis=-1))
+
+    @property
+    def largest_speed(self) -> float:
+        """Largest speed of the table, rad/s."""
+        return self._speeds[-1]
 
     def __call__(self, angle: ArrayLike, speed: ArrayLike) -> Array:
         """Return the absolute pressure (Pa) at crank angles (rad) and speeds (rad/s)."""
@@ -116,6 +131,7 @@ class PressureMap:
 
 _ANGLES = (-5.3, -0.4, 0.7, 3.1)  # where the period of a function is checked, rad
 _SPEED = 100.0  # speed of this check, rad/s
+_CYCLE = [4 * math.pi * k / 144 for k in range(144)]  # where the unit of a function is checked, rad
 _MAX_CHANGE = 1e-6  # largest relative change of the pressure after a period
 _ROWS = "absolute pressures in Pa, one row for each speed and one column for each angle"
 
@@ -124,7 +140,8 @@ def check_pressure(argument: str, pressure: Any) -> bool:
     """Check a function of the crank angle, or of angle and speed; return whether it is the latter.
 
     An object with a true attribute `depends_on_speed` has angle and speed as arguments. The
-    pressure must have the period 4π.
+    pressure must have the period 4π. A largest pressure that is not that of an engine gives a
+    warning.
     """
     depends_on_speed = bool(getattr(pressure, "depends_on_speed", False))
     call = "pressure(angle, speed)" if depends_on_speed else "pressure(angle)"
@@ -149,6 +166,8 @@ def check_pressure(argument: str, pressure: Any) -> bool:
             " Pa 720° later; it must have the period 4π, for example a PressureTable or np.interp"
         )
         raise InputError(text + " with period=", argument=argument, value=pressure)
+    if not isinstance(pressure, (FourStrokePressure, PressureTable, PressureMap)):
+        check_peak(max(float(pressure(angle, *more)) for angle in _CYCLE))
     return depends_on_speed
 
 

@@ -772,6 +772,11 @@ function play(data) {
     return Math.abs(value) >= 1e6 || Math.abs(value) < 1e-4 ? value.toExponential(2) : value.toFixed(Math.min(6, digits));
   }
 
+  /** A round number of an axis, without trailing zeros. */
+  function formatTick(value) {
+    return Math.abs(value) >= 1e6 || (value && Math.abs(value) < 1e-4) ? value.toExponential(1) : String(Number(value.toPrecision(4)));
+  }
+
   function unit(quantity, most) {
     if (quantity === "field") return [1, data.field?.[1] ?? ""];
     if (quantity === "stress") return [1e-6, "MPa"];
@@ -1215,12 +1220,12 @@ function play(data) {
     for (const value of ticks(...x, 3)) {
       pen.beginPath(); pen.moveTo(across(value), top); pen.lineTo(across(value), bottom); pen.stroke();
       pen.textAlign = "center";
-      pen.fillText(format(value), across(value), Math.min(height - 2, bottom + 11));
+      pen.fillText(formatTick(value), across(value), Math.min(height - 2, bottom + 11));
     }
     for (const value of ticks(...y, 3)) {
       pen.beginPath(); pen.moveTo(left, down(value)); pen.lineTo(right, down(value)); pen.stroke();
       pen.textAlign = "right";
-      pen.fillText(format(value), left - 3, down(value) + 3);
+      pen.fillText(formatTick(value), left - 3, down(value) + 3);
     }
     pen.strokeStyle = colour("--mark");
     pen.beginPath();
@@ -1253,7 +1258,7 @@ function play(data) {
     pen.font = "10px system-ui, sans-serif";
     for (const value of ticks(low, high, 3)) {
       pen.beginPath(); pen.moveTo(0, down(value)); pen.lineTo(width, down(value)); pen.stroke();
-      pen.fillText(format(value), 2, down(value) + (down(value) > 26 ? -2 : 10)); // (the label is above)
+      pen.fillText(formatTick(value), 2, down(value) + (down(value) > 26 ? -2 : 10)); // (the label is above)
     }
     const [factor, symbol] = span[1] - span[0] < 1 ? [1e3, "ms"] : [1, "s"];
     for (const value of ticks(factor * span[0], factor * span[1], 8)) {

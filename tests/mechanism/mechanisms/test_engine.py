@@ -197,7 +197,7 @@ def test_uneven_firing() -> None:
     for options in (
         {"firing_angles": [0.0, 1.0]},
         {"firing_angles": [0.0, 1.0, 4 * np.pi]},
-        {"firing_angles": [0.0, 1.0, 2.0], "firing_order": (1, 2, 3)},
+        {"firing_angles": [0.0, 1.0, 2.0], "firing_order": (1, 3, 2)},
         {"firing_angles": [0.0, 1.0, 2.0], "throw_angles": [0.0, 1.0, 2.0]},
     ):
         with pytest.raises(InputError):

@@ -176,13 +176,16 @@ def rigid_place(design: EngineDesign, cylinder: int, flip: bool = False) -> Any:
 
 
 def test_positions_of_cylinders() -> None:
-    for arguments in (
-        {"cylinders": 3, "spacing": 0.0},
-        {"cylinders": 2, "cylinder_positions": [0.1, 0.1]},
-        {"cylinders": 2, "spacing": 0.0, "bank_angles": np.radians([-45.0, 45.0])},
+    for arguments, reason in (
+        ({"cylinders": 3, "spacing": 0.0}, "bore"),
+        ({"cylinders": 2, "cylinder_positions": [0.1, 0.1]}, "bore"),
+        (
+            {"cylinders": 2, "spacing": 0.0, "bank_angles": np.radians([-45.0, 45.0])},
+            "different throws",
+        ),
     ):
-        with pytest.raises(InputError, match=r"cylinders 1 and 2 have .* the same position"):
-            EngineDesign(**arguments)
+        with pytest.raises(InputError, match=f"cylinders 1 and 2 are .*{reason}"):
+            EngineDesign(**arguments)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="spacing"):
         EngineDesign(spacing=-0.08)
     with pytest.raises(InputError, match="radial clearance"):
