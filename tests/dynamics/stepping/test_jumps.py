@@ -24,7 +24,7 @@ Model = tuple[mbd.System, dict[str, float]]  # and the sizes of the jumps of its
 
 
 def arm() -> Model:
-    """A flexible arm with springs, loads at frames, and a load with a state."""
+    """Return a flexible arm with springs, loads at frames, and a load with a state."""
     ground = mbd.Ground({"pin": mbd.Frame((-0.5, 0, 0)), "wall": mbd.Frame((0.3, 0.8, 0.2))})
     beam = mbd.FlexibleBody("beam", rod())
     frames = {"ball": mbd.Frame(), "end": mbd.Frame((0.3, 0, 0.1))}
@@ -49,7 +49,7 @@ def arm() -> Model:
 
 
 def spinning() -> Model:
-    """A rigid body that makes a turn in 30 steps, with friction."""
+    """Return a rigid body that makes a turn in 30 steps, with friction."""
     ground = mbd.Ground({"pin": mbd.Frame()})
     bob = mbd.RigidBody("bob", 2.0, [0.01] * 3, (1, 0, 0), frames={"pin": mbd.Frame()},
                         omega=(0, 0, 200.0))  # fmt: skip
@@ -63,7 +63,7 @@ def spinning() -> Model:
 
 
 def crank() -> Model:
-    """A crank with a flexible rod, and a torque of the user in addition to the inputs."""
+    """Return a crank with a flexible rod, and a torque of the user in addition to the inputs."""
     system = mbd.mechanism.mechanisms.slider_crank(
         slender_rod(bending=2, axial=0), torque=lambda t, angle, rate: 20.0 + 3.0 * np.sin(angle),
         crank_radius=0.15, crank_mass=0.36, piston_mass=0.0755,
@@ -79,7 +79,7 @@ def crank() -> Model:
 
 
 def driven() -> Model:
-    """A driver as an input, and joints that are relations."""
+    """Return a system with a driver as an input, and joints that are relations."""
     system = shafts(0.9, "constant_velocity")
     load = mbd.torque("wind", ("two", "c"), (0.0, 0.0, 0.0))
     system = mbd.System(system.bodies, system.joints, drivers=system.drivers, loads=[load])

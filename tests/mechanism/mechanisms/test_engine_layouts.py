@@ -56,7 +56,7 @@ LAYOUTS: dict[str, dict[str, Any]] = {
 
 
 def two_stroke() -> PressureTable:
-    """A pressure of period 2π that is larger after top dead centre than before it."""
+    """Return a pressure of period 2π that is larger after top dead centre than before it."""
     angle = np.radians(np.arange(-180.0, 181.0, 3.0))
     return PressureTable(angle, 1.2e5 + 6e6 * np.exp(-(((angle - 0.25) / 0.5) ** 2)), 2 * np.pi)
 
