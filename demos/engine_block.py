@@ -74,8 +74,7 @@ rubber = [2e6] * 3 + [2e4] * 3, [400.0] * 3 + [4.0] * 3
 # ## Run-ups
 #
 # The speed rises from 1000 to 2600 rpm. The twist of hub against flywheel is compared for a damper
-# at 3000 Hz, nearly rigid, and one at 0.8 times the resonance, lower because the ring is heavy
-# (Den Hartog, Mechanical Vibrations). At low speed films get thin, with a warning.
+# at 3000 Hz, nearly rigid, and one at the resonance. At low speed films get thin, with a warning.
 
 # +
 duration, step, overlap = (1.5, 5e-5, 0.5) if full else (0.5, 1e-4, 0.75)
@@ -93,7 +92,7 @@ for name in ("stiff", "tuned"):
     lines = mbd.analyses.waterfall(*data, length=0.08, up_to=800)
     peaks = np.sqrt(2 * lines.mean_square.max(axis=0)) * (lines.lines > 150)  # Hz, above order 2, 4
     largest[name] = peaks.max()
-    frequency = 0.8 * float(lines.lines[peaks.argmax()]) if name == "stiff" else frequency
+    frequency = float(lines.lines[peaks.argmax()]) if name == "stiff" else frequency
 # -
 
 # ## The closed cycle of 720° at 2000 rpm, with films in all main bearings
