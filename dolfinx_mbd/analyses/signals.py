@@ -9,6 +9,7 @@ a mesh body have the name of the body in front: `finger.air`, `rod.wind.x`.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -141,7 +142,7 @@ class Inputs:
         for name, value in changes.items():
             if name not in values:
                 choice("name of an input", name, self.names)
-            if not isinstance(value, float) or value - value != 0.0:
+            if not (isinstance(value, float) and math.isfinite(value)):
                 value = number(f"inputs[{name!r}]", value)
             values[name] = float(value)
         return tuple(values.values())

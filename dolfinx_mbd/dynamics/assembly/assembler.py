@@ -13,7 +13,6 @@ from dolfinx_mbd.dynamics.assembly.frames import Frames
 from dolfinx_mbd.dynamics.assembly.joint_constraints import JointConstraints
 from dolfinx_mbd.dynamics.assembly.loads import Loads
 from dolfinx_mbd.errors import SolverError
-from dolfinx_mbd.kernels.jumps import correct_accelerations
 from dolfinx_mbd.mechanism.system import State, System
 
 
@@ -208,28 +207,6 @@ class Assembler:
             view.body.residual(view.state(t, s.gravity), view.rows, view.scale)
         if s.loads:
             self.loads.subtract_forces(t)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether all bodies are floating frames, and all joints and loads act on frames only."""
-        loads = self.system.loads
-        others = self.frames.has_others or bool(self.joints.relations)
-        return not (others or any(x.acts_on_modes or x.port == "pattern" for x in loads))
-
-    def correct_accelerations(
-        self, count: int, loads: Array, matrix: tuple[Any, ...], algorithmic: Array
-    ) -> None:
-        """Correct a, λ and algorithmic accelerations a number of times; see `kernels.jumps`.
-
-        The system must be plain. `loads` are the wrenches of `update_loads`; `matrix` contains the
-        LU factors of the iteration matrix, their pivots and its mass.
-        """
-        bodies, joints = self.frames.bodies, self.joints
-        arguments: list[Any] = [bodies.table, bodies.data, self.system.gravity]
-        arguments += [*joints.arguments(), self.q, self.v, loads, *matrix, self.a, algorithmic]
-        arguments += [self.lam, joints.entry_multipliers, self.values, self.wrenches]
-        arguments += [self.rows, self.scale]
-        correct_accelerations(count, *arguments)
 
     def power(self, t: float) -> float:
         """Return the power of loads and drivers, W; call after `residual`.

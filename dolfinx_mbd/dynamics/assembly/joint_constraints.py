@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dolfinx_mbd.arrays import Array
@@ -248,12 +246,6 @@ class JointConstraints:
         )
         if self.relations:
             self.add_relations(at.wrenches, self.values, rate_scale)
-
-    def arguments(self) -> tuple[Any, ...]:
-        """Return the arguments of `kernels.joints.constraint_rows` before the multipliers."""
-        s, at = self.system, self._frames
-        ends = at.position, at.rotation, s.first, s.second
-        return *ends, self._driver_angles, s.axes_signs, self.motion_rows, self._offsets
 
     def add_relations(self, wrenches: Array, values: Array, rate_scale: float = 1.0) -> None:
         """Add the forces of relations to wrenches (frames, 6), and set their values in (nc,)."""

@@ -30,7 +30,6 @@ from dolfinx_mbd.dynamics.stepping.iteration_matrix import (
 )
 from dolfinx_mbd.dynamics.stepping.open_films import OpenFilms
 from dolfinx_mbd.dynamics.stepping.step_errors import StepError
-from dolfinx_mbd.kernels.compilation import COMPILED
 from dolfinx_mbd.kernels.time_steps import correct, right_hand_side
 from dolfinx_mbd.mechanism.system import State
 
@@ -92,8 +91,6 @@ class Corrector:
         self.mass = float(np.mean([b.typical_mass for b in system.bodies if b.num_velocities]))
         self.matrix = IterationMatrix(system, self.mass, sparse)
         self.measure, self._no_values = Measure(system), np.zeros(system.num_constraints)
-        # whether all equations are those of compiled functions
-        self._is_plain = COMPILED and eqs.is_plain
         self._rhs = np.zeros(system.num_velocities + system.num_constraints)
         self.films = OpenFilms(eqs, self.measure.lengths)
         self._has_films = bool(self.films)
@@ -236,10 +233,6 @@ class Corrector:
             algorithmic: Algorithmic accelerations (nv,), which change as the accelerations.
         """
         eqs, mass, factor = self.eqs, self.mass, self.factor
-        if self._is_plain and isinstance(factor, DenseFactor):
-            matrix = factor.lu, factor.pivots, mass
-            eqs.correct_accelerations(_JUMP_ITERATIONS, loads, matrix, algorithmic)
-            return
         assert factor is not None
         move = np.zeros(len(algorithmic))  # is not used
         for _ in range(_JUMP_ITERATIONS):
