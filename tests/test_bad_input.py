@@ -710,7 +710,7 @@ def test_interrupted_run(bench: Bench, stride: int) -> None:
     assert np.array_equal(solution.q[-1], whole.q[5])
 
 
-def test_step_that_fails_keeps_what_was_before(bench: Bench) -> None:
+def test_error_of_a_failed_step_contains_the_states_before_it(bench: Bench) -> None:
     def late(t: float, motion: Any) -> tuple[float, float, float]:
         return wild(t, motion) if t > 0.055 else (0.0, 1.0, 0.0)
 

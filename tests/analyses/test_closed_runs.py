@@ -112,7 +112,7 @@ def moment(run: Any) -> Any:
 
 
 def turned(run: Any) -> Any:
-    """Return the angle of its crank."""
+    """Return the angle of the crank of the engine."""
     return run.joint("drive").rotation
 
 
@@ -146,7 +146,7 @@ def test_orders_over_an_angle_that_is_not_uniform() -> None:
     assert np.delete(amplitude, [0, 3, 7]).max() < 1e-5
 
 
-def test_orders_of_what_is_not_closed() -> None:
+def test_orders_of_cycles_that_do_not_close() -> None:
     with pytest.raises(InputError, match="equal at both ends"):
         orders_of_cycles([engine()], turned, turned)
     with pytest.raises(InputError, match="whole revolutions"):

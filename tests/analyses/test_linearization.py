@@ -58,7 +58,7 @@ def pendulum(angle: float = 0.0, damping: float = 0.0) -> System:
 
 
 def test_pendulum() -> None:
-    """ω² is m g s/J if it hangs, and −m g s/J upside down, from the reaction's stiffness alone."""
+    """ω² is m g s/J if the pendulum hangs, and −m g s/J upside down."""
     square = 1.3 * GRAVITY * 0.5 / (0.04 + 1.3 * 0.25)
     hanging = pendulum()
     down = linearize(hanging, equilibrium(hanging))
@@ -217,9 +217,9 @@ def test_pinned_beam() -> None:
 def test_a_held_body_is_as_linearized_by_itself() -> None:
     """A body on a steadily rotating hub has the poles of `linearize_body` (round-off).
 
-    That takes the prestress of the load, and the geometry of the undeformed body: so does this test
-    by its choice of the point.  `linearize` itself takes the deformed body's, which is another mass
-    to first order in the deformation.
+    `linearize_body` uses the prestress of the load and the geometry of the undeformed body. The
+    test therefore linearizes at the undeformed state. `linearize` uses the deformed geometry, whose
+    mass matrix differs to first order in the deformation.
     """
     particles, spin = Particles(4, seed=5), 0.5
     particles.C = 1e-3 * particles.K
@@ -279,7 +279,8 @@ def test_a_spinning_rod_on_a_hub() -> None:
 def spinning_rod() -> ReducedBody:
     """Return the slender rod with a geometric stiffness of zero.
 
-    The load's work on the rotation of the held end is then all that stiffens it, on both sides.
+    Then only the work of the load on the rotation of the held end stiffens the rod, in the
+    mechanism and in `linearize_body`.
     """
     rod = slender_rod(bending=2, axial=1)
     none = np.zeros((6, 3, 3))
@@ -359,7 +360,7 @@ def test_constraints_that_repeat_each_other_may_stay() -> None:
     assert np.allclose(linear.poles, [1j * np.sqrt(GRAVITY * 0.5 / 0.26)], rtol=1e-12)
 
 
-def test_what_is_not_steady_is_refused() -> None:
+def test_states_that_are_not_steady_are_errors() -> None:
     crank = slider_crank(
         slender_rod(), crank_radius=0.15, crank_mass=0.36, piston_mass=0.0755, speed=10.0
     )

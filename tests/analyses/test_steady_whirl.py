@@ -50,7 +50,7 @@ def jeffcott(
 @pytest.mark.parametrize("ratio", [0.3, 0.9, 0.99, 1.01, 1.2, 2.0, 20.0])
 @pytest.mark.parametrize("zeta", [0.0, 0.02, 0.3])
 def test_whirl_of_a_jeffcott_rotor(ratio: float, zeta: float) -> None:
-    """Its complex amplitude is e x²/(1 − x² + 2iζx); above the critical speed it tends to −e."""
+    """The complex amplitude is e x²/(1 − x² + 2iζx); above the critical speed it tends to −e."""
     speed = ratio * CRITICAL
     system = jeffcott(speed, 2 * zeta * MASS * CRITICAL)
     state = equilibrium(system, spin=(speed, 0, 0))

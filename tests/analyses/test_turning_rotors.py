@@ -226,7 +226,7 @@ def test_a_flexible_rotor_against_a_long_run(factor: float) -> None:
     assert np.allclose(run.angles, again.angles, atol=1e-6)
 
 
-def test_what_is_not_a_round_rotor_is_named() -> None:
+def test_systems_that_are_no_round_rotors_are_named() -> None:
     """Unbalances, loads that rotate or depend on time, and rotors without a drive are errors."""
     start = {"axes": "global", "find_period": True, "dt": 1e-4}
     for options in ({"centre": (1e-5, 0, 0)}, {"inertia": [0.08, 0.07, 0.03]}):

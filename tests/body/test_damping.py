@@ -102,7 +102,7 @@ def test_damping_survives_a_file(
 def free_decay(body: ReducedBody, mode: int, step: float) -> np.ndarray:
     """Return η of a mode of a freely falling body, and the drift of its frame, from a simulation.
 
-    It falls, as without any force at all the tolerance of the rigid rows would be relative to zero.
+    The body falls because, without any force, the tolerance of its rigid motion would be zero.
     """
     g = np.array([0.0, 0.0, -9.81])
     system = System([FlexibleBody("b", body, damping_ratio=0.0)], gravity=g)

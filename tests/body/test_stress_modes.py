@@ -1,4 +1,4 @@
-"""Quantities of stress, envelopes over time and stress modes that are kept with a body; no mesh."""
+"""Quantities of stress, envelopes over time, and stress modes of a body without its mesh."""
 
 from __future__ import annotations
 

@@ -201,7 +201,8 @@ def test_user_defined_stiffness_and_density(comm: MPI.Intracomm) -> None:
 def _clamped(load: str, young: float, slender: float) -> tuple[np.ndarray, float]:
     """Return the displacement of the tip of a clamped bar of length 1 under a unit load, and ρt.
 
-    Without Poisson's ratio the bar is the one of beam theory. One rank: the law is of the forms.
+    Without Poisson's ratio the bar is the one of beam theory. One rank is sufficient, because the
+    test is about the forms.
     """
     bar = plate(MPI.COMM_SELF, (1.0, slender), (20, 1), origin=(0.0, -slender / 2)).mesh
     V = fem.functionspace(bar, ("Lagrange", 3, (2,)))

@@ -1,4 +1,4 @@
-"""The crankshaft: volume, centre and inertia against closed forms, its surfaces, and refusals."""
+"""The crankshaft: volume, centre and inertia in closed form, surfaces, invalid parameters."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def single_throw(**options: Any) -> Crankshaft:
 
 
 def test_distance_to_fillets() -> None:
-    """It is zero at the nodes of the surface "fillets" only, and exact for offset points."""
+    """The distance is zero at the nodes of the surface "fillets" only, and exact elsewhere."""
     crank = single_throw()
     msh = build_mesh(crank, MPI.COMM_SELF)
     tags, mesh = msh.facet_tags, msh.mesh

@@ -229,7 +229,7 @@ def test_starts_like_the_closed_form() -> None:
         ({"nodes": [[1.0, 2.0], [1.0, 2.0]]}, None),
     ],
 )
-def test_what_makes_no_sense_is_said(change: dict, argument: str | None) -> None:
+def test_invalid_arguments_are_named(change: dict, argument: str | None) -> None:
     good = {"nodes": [[0.0, 0.0], [1.0, 0.0]], "rods": [Rod(0, 1, 1.0, 1.0)]}
     with pytest.raises(InputError) as error:
         StickModel(**(good | change))

@@ -273,7 +273,7 @@ def test_response_to_a_ramp_is_exact() -> None:
     assert np.abs(a - expected).max() < 1e-14
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_invalid_arguments_are_errors() -> None:
     with pytest.raises(ValueError, match=r"^area must be"):
         dataclasses.replace(ROD, area=-1.0)
     with pytest.raises(ValueError, match="less than the rod length"):

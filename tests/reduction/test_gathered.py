@@ -79,7 +79,7 @@ def most_sent(comm: MPI.Intracomm, solver: str, skin: bool) -> tuple[int, int]:
     return comm.allreduce(max(lengths), MPI.MAX), comm.allreduce(len(reduction.modes), MPI.MIN)
 
 
-def test_the_count_sees_a_gathered_vector(comm: MPI.Intracomm) -> None:
+def test_the_count_detects_a_gathered_vector(comm: MPI.Intracomm) -> None:
     """Otherwise the other tests of this file could not fail."""
     with counted() as lengths:
         comm.gather((comm.rank, {"part": np.zeros((500, 2))}), root=0)

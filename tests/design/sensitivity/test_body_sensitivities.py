@@ -247,7 +247,7 @@ def test_estimated_error_of_two_parameters(comm: MPI.Intracomm, sign: int) -> No
 
 
 def test_free_and_attached_bodies(comm: MPI.Intracomm) -> None:
-    """The identities of a body without interfaces, and of one whose frame is attached."""
+    """The identities hold for a body without interfaces, and for one whose frame is attached."""
     model = mbd.ElasticModel(box(comm), mbd.STEEL)
     x = ufl.SpatialCoordinate(model.plain_mesh)
     parameters = [mbd.Parameter("rho", "density"), mbd.Parameter("size", "shape", velocity=x)]

@@ -177,7 +177,7 @@ def test_redundant_constraints_are_named() -> None:
 
 @pytest.mark.parametrize("redundant", ["drop", "keep"])
 def test_redundant_constraints_can_be_left_out(redundant: str) -> None:
-    """The motion is that of the joints without redundancy; kept, the forces have the least norm."""
+    """The motion is that without redundancy; if all are kept, the forces have least norm."""
     rates = {"main": 20.0}
     plain = simulate(planar_crank(pins=False), t_end=0.1, dt=1e-3, start=rates)
     run = simulate(planar_crank(pins=True), t_end=0.1, dt=1e-3, start=rates, redundant=redundant)
@@ -199,7 +199,7 @@ def test_redundant_constraints_can_be_left_out(redundant: str) -> None:
     assert np.allclose(axial, 1.0 * a[:, 0], atol=2e-3 * np.abs(a).max())
 
 
-def test_what_is_redundant_only_at_the_start_is_told() -> None:
+def test_constraints_that_are_redundant_only_at_the_start_are_reported() -> None:
     """A flat parallelogram linkage has dependent constraints only until it opens."""
     ground = Ground({"o": Frame(), "x": Frame((1.0, 0, 0))})
     bar = {"a": Frame(), "b": Frame((0.5, 0, 0)), "c": Frame((1.0, 0, 0))}

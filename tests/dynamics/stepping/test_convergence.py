@@ -1,4 +1,4 @@
-"""The measure of a step's residual: each body by itself."""
+"""The convergence of a step is measured for each body separately."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_heavy_body_at_rest_does_not_change_the_motion_of_a_light_one(
 
 
 def test_a_body_without_forces_on_a_stiff_support_converges() -> None:
-    """Its forces are round-off of its support, 1e9 N/m, while another body turns fast."""
+    """The forces on a body are the round-off of its support, 1e9 N/m; another body turns fast."""
     ground = Ground({"axle": Frame(), "support": Frame((3.0, 0.7, 0.1))})
     rotor = RigidBody("rotor", 10.0, [0.1] * 3, (0.1, 0, 0), frames={"axle": Frame()})
     block = RigidBody(

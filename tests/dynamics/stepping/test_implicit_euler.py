@@ -1,4 +1,4 @@
-"""Implicit Euler: its recurrence exactly, first order in everything, constraints held."""
+"""Implicit Euler: exact recurrence, order one in all quantities, satisfied constraints."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_it_only_takes_energy() -> None:
     assert (np.diff(energies) < 0).all()
 
 
-def test_a_step_that_fails_says_so() -> None:
+def test_a_step_that_fails_is_an_error() -> None:
     ball = RigidBody("ball", 1.0, np.ones(3), frames={"centre": Frame()})
 
     def push(t: float, motion: FrameMotion) -> tuple[float, float, float]:

@@ -138,7 +138,7 @@ def test_a_chain_keeps_its_energy() -> None:
     assert run.constraint_violation().max() < 1e-9
 
 
-def test_a_singular_matrix_is_said() -> None:
+def test_a_singular_matrix_is_an_error() -> None:
     """The second of two equal hinges makes the matrix singular, and the error states this."""
     system = chain(2)
     again = System(

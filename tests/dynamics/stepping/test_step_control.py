@@ -1,4 +1,4 @@
-"""Adaptive steps: tolerance and order, changes of the step without transients, what is refused."""
+"""Adaptive steps: tolerance and order, changes of the step without transients, bad arguments."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_bounds_of_the_step() -> None:
     assert simulate(pendulum(), t_end=0.1, dt=control, method=trapezoidal).complete
 
 
-def test_what_cannot_be_followed_is_said() -> None:
+def test_error_of_a_motion_that_adaptive_steps_cannot_follow() -> None:
     def jumping(t: float, motion) -> tuple[float, float, float]:
         return 0.0, 0.0, 1e3 * float(np.sign(np.cos(1e9 * motion.rotation[1, 0])))
 

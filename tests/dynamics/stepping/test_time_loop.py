@@ -142,7 +142,7 @@ def test_every_accepted_step_has_converged(start: str) -> None:
     assert max(errors(system, first, 150)[0]) <= 1.0
 
 
-def test_a_matrix_that_ages_is_not_trusted() -> None:
+def test_residuals_are_evaluated_with_an_outdated_matrix() -> None:
     """The first corrections of this pendulum are so good that few steps are evaluated twice."""
     length, tilt = 0.8, 0.5
     place = (length * np.sin(tilt), 0.0, -length * np.cos(tilt))
@@ -156,7 +156,7 @@ def test_a_matrix_that_ages_is_not_trusted() -> None:
     assert max(largest) <= 1.0
 
 
-def test_what_users_give_is_always_evaluated() -> None:
+def test_forces_of_users_are_always_evaluated() -> None:
     """Since a force of a user may jump, the last residual of a step is always evaluated."""
     system = engine()
     frame = next(b for b in system.bodies if b.name == "piston 1").frame("pin")  # type: ignore[attr-defined]
@@ -206,7 +206,7 @@ def test_a_monitor_predicts_from_one_matrix_only() -> None:
     assert near.too_slow(1)  # two iterations suffice
 
 
-def test_drivers_are_asked_once_a_step() -> None:
+def test_drivers_are_evaluated_once_a_step() -> None:
     """The functions of drivers depend on time alone."""
     times: list[float] = []
 
@@ -231,7 +231,7 @@ def test_drivers_are_asked_once_a_step() -> None:
 
 
 def bodies() -> System:
-    """Return rigid ones, one with geometric stiffening, two that share a reduced body."""
+    """Return rigid bodies, a body with geometric stiffening, and two that share a reduced body."""
     rod = slender_rod(bending=3, axial=1)
     frames = {"a": Frame((0.1, 0.2, 0.3)), "b": Frame((0.0, -0.1, 0.0))}
     return System(

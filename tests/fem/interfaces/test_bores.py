@@ -49,7 +49,7 @@ def rod(alone: bool = False) -> Reduction:
 
 
 def compliance(body: ReducedBody) -> np.ndarray:
-    """Return the coefficients of w under unit forces on these coefficients, bore frame held."""
+    """Return the coefficients of w under unit forces on them; the frame of the bore is held."""
     W = body.bore("big_end").displacement.reshape(-1, body.num_modes)
     return W @ np.linalg.solve(body.stiffness, W.T)
 
