@@ -334,7 +334,9 @@ def test_time_must_be_in_the_solution(run: Solution) -> None:
     assert error.value.expected == "within the solution, 0 to 0.03 s"
 
 
-def test_path_that_cannot_be_written_is_an_error_before_drawing(run: Solution, tmp_path: Path) -> None:
+def test_path_that_cannot_be_written_is_an_error_before_drawing(
+    run: Solution, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("")
     for call in (
         lambda path: plotting.plot_modes(bar(), path=path / "x.png"),

@@ -40,7 +40,9 @@ def imported(matrices: Any) -> Any:
 
 @pytest.mark.parametrize("units", UNITS)
 @pytest.mark.parametrize("format, digits", [("op4", 1e-9), ("dmig", 1e-7)])
-def test_exported_matrices_are_imported(tmp_path: Path, format: str, digits: float, units: str) -> None:
+def test_exported_matrices_are_imported(
+    tmp_path: Path, format: str, digits: float, units: str
+) -> None:
     """A file that pyNastran reads preserves linear dynamics and rigid mass properties."""
     source = reference().replace(damping=1e-6 * reference().stiffness)
     path = export(source, tmp_path / "bar", format, units=units).paths[0]
