@@ -110,6 +110,7 @@ class Solution(Sensors, HtmlView):
         return solution_of(self.system, saved, self.final_state, **self._facts())
 
     def _html_rows(self) -> list[tuple[str, str]]:
+        """Return the titles and the texts of the table that notebooks show."""
         times = f"{self.time[0]:g} to {self.time[-1]:g} s, {len(self)} saved"
         return [
             ("run", "complete" if self.complete else "interrupted"),

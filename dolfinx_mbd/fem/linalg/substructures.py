@@ -105,6 +105,7 @@ class _PartFactor(CholmodFactor):
         self.values = np.zeros(0)
 
     def _ordering(self, half: scipy.sparse.csr_matrix, block: int) -> NDArray[np.int32]:
+        """Return an ordering of the rows in which the shared unknowns are last."""
         order = self._permutation(half, block)
         last = self._last[order]
         return np.concatenate([order[~last], order[last]])
@@ -220,6 +221,7 @@ class SubstructurePreconditioner(CholmodPreconditioner):
         super().__init__(A)
 
     def _factorized(self, A: PETSc.Mat) -> SubstructuredFactor:
+        """Return the factor of A by the substructures."""
         return SubstructuredFactor(A, self._parts)
 
 

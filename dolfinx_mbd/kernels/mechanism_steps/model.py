@@ -148,6 +148,7 @@ _FIRST = {"indices": "table", "constants": "data", "state": "now", "scratch": "q
 
 
 def _buffers() -> dict[str, str]:
+    """Return the buffer of each field of `Model`."""
     names = [*Model._fields]
     starts = [names.index(_FIRST[buffer]) for buffer in BUFFERS]
     pairs = zip(starts, [*starts[1:], len(names)], strict=True)
