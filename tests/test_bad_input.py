@@ -76,7 +76,7 @@ CRANK = {"crank_radius": 0.04, "crank_mass": 1.0, "piston_mass": 0.2, "speed": 1
 
 @dataclass(frozen=True)
 class Bench:
-    """What the cases are made of.
+    """Objects that the cases share.
 
     Attributes:
         comm: All ranks.
@@ -113,7 +113,7 @@ Call = Callable[[Bench], object]
 
 
 def case(name: str, text: str, call: Call, kind: type[Exception] = ValueError) -> Any:
-    """Return a case: the pattern of the message, the call, the kind of error."""
+    """Return a case with the pattern of the message, the call, and the type of the error."""
     return pytest.param(call, kind, text, id=name)
 
 

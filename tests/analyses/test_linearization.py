@@ -138,7 +138,7 @@ def test_two_masses_on_springs() -> None:
         assert np.isclose(shape, vectors[1, k] / vectors[0, k], rtol=1e-6)
 
 
-MASS, ARM, ACROSS, ALONG = 0.5, 0.1, 0.002, 0.001  # of the top: about its centre and its axis
+MASS, ARM, ACROSS, ALONG = 0.5, 0.1, 0.002, 0.001  # the top; moments of inertia about its centre
 
 
 def top(spin: float) -> System:
@@ -159,7 +159,7 @@ def test_sleeping_top(share: float, axes: str) -> None:
     state = consistent_state(system, v=np.array([0, 0, 0, 0, 0, spin]))
     linear = linearize(system, state, axes=axes)  # type: ignore[arg-type]
     assert (linear.stability == "unstable") == (share < 1)
-    assert linear.poles[0] == 0  # it may spin faster
+    assert linear.poles[0] == 0  # nothing determines the spin of the top
     roots = np.roots([J, -1j * ALONG * spin, -MASS * GRAVITY * ARM])
     if axes == "body":  # a whirl at ν is one at |ν − ω| there
         roots = roots.real + 1j * np.abs(roots.imag - spin)

@@ -191,7 +191,7 @@ def test_flexible_rotor_on_anisotropic_bearings(speed: float) -> None:
     assert cycle.corrections == 0  # the shaft turns steadily, but for its axial vibration
     still = whirling(0.0, 0.3)
     poles = linearize(still, equilibrium(still)).poles
-    bending = poles[np.abs(poles) > 1.0][:2]  # in the two directions
+    bending = poles[np.abs(poles) > 1.0][:2]  # bending in two directions
     for pole in bending:
         exact = np.exp(pole * period)
         assert np.abs(cycle.multipliers - exact).min() < 3e-4

@@ -176,7 +176,7 @@ def test_a_rigid_rotor_whirls_as_its_centre(factor: float) -> None:
     assert np.isclose(cycle.period, other.period, rtol=1e-7)
     one, two = (sizes(c.body("rotor").position[:, :2]) for c in (cycle, other))
     assert np.abs(one - two).max() < 1e-6 * one.max()
-    for mu in other.multipliers[:3]:  # of the motions without tilt
+    for mu in other.multipliers[:3]:  # motions without tilt
         assert np.abs(cycle.multipliers - mu).min() < 1e-5
 
 

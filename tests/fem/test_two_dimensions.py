@@ -144,7 +144,7 @@ def test_reduced_plate_against_reduced_bar(comm: MPI.Intracomm, cell: CellType) 
     thin = reduce(model, interfaces=ENDS, num_modes=8).body
     solid = reduce(box(comm, cells=(12, 2, 1)), STEEL, interfaces=ENDS, num_modes=16).body
     H = np.einsum("kkaa->ka", solid.second_moments[1:, 1:])
-    stays = H[:, 2] < 0.02  # of a modal mass of one
+    stays = H[:, 2] < 0.02  # the modal mass is one
     inside = solid.frequencies[stays]
     assert thin.frequencies[:4] == pytest.approx(inside[:4], rel=0.01)
     alone = modal_analysis(model, num_modes=4).frequencies

@@ -201,7 +201,7 @@ def test_distance_to_fillets() -> None:
     normal = np.array([-math.cos(0.4), 0.0, math.sin(0.4)])
     points = [centre + (0.003 + s) * normal for s in (-0.001, 0.0, 0.002)]
     assert crank.fillet_distance(points) == pytest.approx([0.001, 0.0, 0.002], abs=1e-12)
-    assert crank.fillet_distance([[0.025, 0, -0.04]]) == pytest.approx([0.009])  # of the journal
+    assert crank.fillet_distance([[0.025, 0, -0.04]]) == pytest.approx([0.009])  # its surface
     with pytest.raises(InputError):
         crank.fillet_distance([0.0, 1.0])
     with pytest.raises(InputError):

@@ -1,4 +1,4 @@
-"""Contents of decks besides solids are omitted, with one warning that names them and reasons."""
+"""Contents of decks besides solids are omitted; one warning names them and the reasons."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""V4: the flexible slider-crank of the Test Set for IVP Solvers (Simeon), a rod of four shapes.
+"""V4: the flexible slider-crank of the Test Set for IVP Solvers (Simeon), a rod with four modes.
 
-Rod frame at the crank pin along the chord, deflection q₁ sin(πx/l) + q₂ sin(2πx/l), extension
-quadratic with q₃ at mid-length and q₄ at the end.  The test set's longitudinal mass matrix is
-ρAl [[8, 1], [1, 2]], fifteen times the consistent one of these shapes (∫ gives ρAl/15 [[8, 1],
-[1, 2]]); its digits belong to it, so that the rod here has it too.  Its nonlinear stiffness locks
-and is left out, as in the reference solution.
+The frame of the rod is at the crank pin, along the chord. The deflection is q₁ sin(πx/l) + q₂
+sin(2πx/l). The extension is a parabola with the values q₃ at half length and q₄ at the end.  The
+test set's longitudinal mass matrix is ρAl [[8, 1], [1, 2]], fifteen times the consistent one of
+these shapes (∫ gives ρAl/15 [[8, 1], [1, 2]]); the published numbers were computed with the former,
+and so are those of this rod. The nonlinear stiffness of the test set locks and is left out, as in
+the reference solution.
 
 References:
     B. Simeon, Modelling a flexible slider crank mechanism by a mixed system of DAEs and PDEs,

@@ -31,7 +31,7 @@ def longest(value: object) -> int:
     """Return the length of the longest array, list or mapping in an object."""
     if isinstance(value, (str, bytes)) or value is None:
         return 0
-    if hasattr(value, "shape"):  # of arrays, dense and sparse
+    if hasattr(value, "shape"):  # dense or sparse array
         return int(max(value.shape, default=0))
     if isinstance(value, Mapping):
         return max(len(value), longest(list(value.values())))

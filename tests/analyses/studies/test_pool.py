@@ -153,7 +153,7 @@ def test_a_study_that_is_stopped_goes_on(
     done = np.flatnonzero(part["case_status"] == "done").tolist()
     assert 3 <= len(done) < 40
     assert part["result"].values[done].tolist() == [NUMBERS[k] ** 2 for k in done]
-    # the rest, and only the rest, is done here
+    # only the cases that are not finished are computed here
     (folder / "at-once").touch()
     whole = sweep(noted_slowly, {"x": NUMBERS}, workers=1, **settings)
     assert whole["result"].values.tolist() == [x * x for x in NUMBERS]

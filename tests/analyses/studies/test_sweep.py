@@ -176,7 +176,7 @@ def test_finished_cases_are_not_computed_again(comm: MPI.Intracomm, shared: Path
     assert len(left_out) == (comm.rank == 0)
     assert calls(folder) == {1: 1, 3: 2, 4: 2, 5: 1}
     assert again["result"].values.tolist() == first["result"].values.tolist() == [9, 1, 16, 25]
-    # the folder also gives the results, and goes on in one process, without a call
+    # one process reads all results from the folder, without a call
     for workers in (0, 1):
         alone = sweep(noted, {"x": numbers}, workers=workers, **settings)
         assert alone["result"].values.tolist() == [9, 1, 16, 25]

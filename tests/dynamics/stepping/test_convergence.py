@@ -63,7 +63,7 @@ def test_a_heavy_body_at_rest_does_not_change_the_motion_of_a_light_one(
         run = oscillator(machine, hung_from_machine=hung_from_machine)
         x = run.body("part").position[:, 0]
         exact = centre + amplitude * np.cos(FREQUENCY * run.time)
-        assert np.abs(x - exact).max() < 2e-4 * amplitude  # (of which the step takes 1e-4)
+        assert np.abs(x - exact).max() < 2e-4 * amplitude  # the step has an error of 1e-4
         assert np.abs(x - reference.body("part").position[:, 0]).max() < 1e-6 * amplitude
         assert run.iterations <= 1.1 * reference.iterations
 

@@ -48,7 +48,7 @@ def test_error_follows_the_tolerance(exact: Solution) -> None:
     for key in ("q", "v", "lam"):
         last = getattr(exact, key)[-1]
         coarse, fine = (float(np.abs(getattr(run, key)[-1] - last).max()) for run in runs)
-        if key == "lam":  # of the last step alone, which is as long as what was left
+        if key == "lam":  # the last step may be very short
             assert fine < 0.3 * coarse
         else:
             assert 0.5 < np.log10(coarse / fine) / 2 < 0.85, (key, coarse, fine)
@@ -93,7 +93,7 @@ def test_steps_follow_the_motion() -> None:
     """Steps are short only where a body hits a wall; the energy shows the error."""
 
     def wall(t: float, angle: float, rate: float) -> float:
-        return -1e6 * min(angle + 2.0, 0.0)  # N m, stands at −2 rad
+        return -1e6 * min(angle + 2.0, 0.0)  # the wall, N m, is at −2 rad
 
     load = JointLoad("wall", "pivot", "rotation", wall)
     losses = []

@@ -63,7 +63,7 @@ def test_with_and_without_reuse(tolerance: float) -> None:
         runs.append(Solution(system, states, **counts))
     with_reuse, without = runs
     assert without.factorizations == without.iterations > 3 * with_reuse.factorizations
-    # accelerations and multipliers feel all that the tolerance leaves, times the modes' stiffness
+    # errors of accelerations and multipliers are multiplied by the stiffness of the modes
     rest = 1e4 * tolerance
     for key, allowed in (("q", 1e-9), ("v", 1e-9), ("a", rest), ("lam", rest)):
         one, other = getattr(with_reuse, key), getattr(without, key)
@@ -176,9 +176,9 @@ def test_a_monitor_predicts_from_one_matrix_only() -> None:
     monitor.add_error(1e5)
     assert not (
         monitor.skips_residual or monitor.slow or monitor.too_slow(10)
-    )  # one error says nothing
+    )  # one error gives no ratio
     monitor.add_error(5.0)
-    assert not monitor.skips_residual  # nor do two: the first correction reduces more than others
+    assert not monitor.skips_residual  # the first ratio is smaller than later ones and is not used
     monitor.add_error(2e-3 * 5.0 + 1.0)
     assert monitor.slow  # 0.2 times the previous error
     monitor = Monitor(smooth=True)

@@ -24,7 +24,7 @@ from dolfinx_mbd.geometry import ConnectingRod
 from dolfinx_mbd.reduction import Reduction, reduce
 from tests.models.bodies import box
 
-RADIUS, LENGTH = 0.021, 0.020  # of the big end, m
+RADIUS, LENGTH = 0.021, 0.020  # big end, m
 TOLERANCE = 0.01
 THETA = (np.arange(720) + 0.5) * np.pi / 360
 

@@ -41,7 +41,7 @@ def random_state(body: ReducedBody, seed: int) -> State:
     rng = np.random.default_rng(seed)
     size = np.sqrt(np.diag(body.mass) / body.total_mass)  # root mean square of each mode
     eta = 1e-3 * rng.normal(size=(3, body.num_modes)) / size
-    rate, spin = 1e3, 1e3  # of the elastic coordinates, 1/s, and of the body, rad/s
+    rate, spin = 1e3, 1e3  # elastic coordinates, 1/s; body, rad/s
     q = np.concatenate([rng.normal(size=7), eta[0]])
     q[3:7] /= np.linalg.norm(q[3:7])
     v = np.concatenate([rng.normal(size=3), spin * rng.normal(size=3), rate * eta[1]])
