@@ -202,7 +202,7 @@ class _Cycle:
         """Return the time since the motion was nearest to its start, near the end of the period."""
         M, _ = self.stepper.assembler.inertia(self.states[-1].time)
         v, *_ = self._last_rates()
-        error, *_ = difference(self.system, self.states[0], self.last)  # of q
+        error, *_ = difference(self.system, self.states[0], self.last)  # difference of q
         v[self.system.states] = 0.0
         late = float(error @ M @ v) / max(float(v @ M @ v), 1e-300)
         return late if abs(late) < _LATE * self.period else 0.0
@@ -371,5 +371,5 @@ def _motion_name(system: System, row: int) -> str:
 def _rates(first: State, second: State, dt: float, *, at_end: bool = False) -> Array:
     """Return the rates (4, nv) of q, v, a and w at the first or the second of two states."""
     state = second if at_end else first
-    jerk = (second.a - first.a) / dt  # also of the algorithmic accelerations w, nearly
+    jerk = (second.a - first.a) / dt  # nearly the rate of the algorithmic accelerations w, too
     return np.array([state.v, state.a, jerk, jerk])

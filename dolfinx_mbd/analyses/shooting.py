@@ -124,7 +124,7 @@ def closure(rotors: Rotors, states: Sequence[State], period: float) -> tuple[flo
     speeds = np.abs([state.v - rotors.spins for state in chosen]).max(axis=0)
     moves = np.maximum(moves, _WHIRL * period * np.abs(rotors.spins))
     speeds = np.maximum(speeds, _WHIRL * np.abs(rotors.spins))
-    ends = difference(system, first, chosen[-1])[:2]  # of q and v
+    ends = difference(system, first, chosen[-1])[:2]  # differences of q and v
     # Of rotations and speeds of rotors about their axes, only the fraction _WHIRL counts
     displacements, velocities = ends = np.abs(ends - (1 - _WHIRL) * rotors.about_axes(ends))
     displacements[system.states] = 0.0  # the integrals of the states of loads

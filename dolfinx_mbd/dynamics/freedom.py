@@ -55,7 +55,7 @@ def _carried(system: System, at: Assembler, carried: list[Redundancy], limit: fl
     B, _, _ = without_units(system, at.constraint_matrix())
     left, sizes, _ = np.linalg.svd(B[:, system.rigid])
     rank = int(np.sum(sizes > limit * sizes.max(initial=0.0)))
-    parts = left[:, rank:].T @ B  # of the combinations of constraints without rigid motions
+    parts = left[:, rank:].T @ B  # combinations of constraints without rigid motions
     names = [
         repr(body.name)
         for body, part in zip(system.bodies, system.v_slices, strict=True)

@@ -176,7 +176,8 @@ class Crankshaft:
         ):
             radius = 0.5 * float(getattr(self, f"{end}_diameter"))
             length = float(getattr(self, f"{end}_length"))
-            eccentricity = abs(start + slope * z - centre)  # of the hole at the web
+            # Distance of the hole from the axis at the web
+            eccentricity = abs(start + slope * z - centre)
             thickest = 2.0 * (radius - margin - eccentricity) / stretch
             text = (
                 f"at most {max(thickest, 0.0):.4g} m, so that the hole stays in the {end} journal "

@@ -99,7 +99,8 @@ class _PartFactor(CholmodFactor):
         self._last = last
         super().__init__(A)
         self._order = self.permutation()
-        self._places = np.flatnonzero(last[self._order])  # of the last unknowns in the factor
+        # Places of the last unknowns in the factor
+        self._places = np.flatnonzero(last[self._order])
         self.last_rows = self._order[self._places]
         self.corner = self.corner_block(self._places)  # L_s
         self.values = np.zeros(0)

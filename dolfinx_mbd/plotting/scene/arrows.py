@@ -52,7 +52,7 @@ def joint_arrows(run: Solution, rows: Rows, *, drivers: bool = False) -> list[Ar
     for name, joint in pairs:
         if joint.mark != "rod":
             first, second = system.frame_index(joint.first), system.frame_index(joint.second)
-            history = run.joint(name)  # also of a driver, by its name
+            history = run.joint(name)  # a driver has a history, too
             local = np.stack([history.force[rows], history.moment[rows]], axis=1)
             wrenches = np.einsum("tij,tkj->tki", rotation[:, first], local).reshape(-1, 6)
             group = "loads" if drivers else "joint forces"
