@@ -263,7 +263,7 @@ class Solution(Sensors, HtmlView):
 
     # ---- files ----------------------------------------------------------------------------------
     def _facts(self) -> dict[str, Any]:
-        """Return the arguments of a solution besides its states."""
+        """Return what a file contains besides the states: completeness and counters."""
         keys = ("complete", "iterations", "factorizations")
         return {key: getattr(self, key) for key in keys}
 

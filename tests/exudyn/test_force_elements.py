@@ -24,7 +24,7 @@ GRAVITY = np.array([0.0, 0.0, -9.81])
 STIFFNESS, DAMPING, FREE = 120.0, 0.8, 0.25
 RADIUS = 0.9
 HOOK, EYE, RING = (0.1, 0.05, 0.2), (-0.1, 0.1, -0.2), (0.05, -0.05, 0.15)
-"""Of the rod on the first block, of the spring on the first, of the spring on the second."""
+"""Points of attachment of rod and spring on the first block, and of the spring on the second."""
 PLACES = ((0.3, 0.0, -0.5), (0.5, 0.1, -1.0))
 MASSES, INERTIAS = (2.0, 1.0), ((0.03, 0.04, 0.05), (0.02, 0.01, 0.015))
 SPINS = ((3.0, -1.0, 5.0), (-2.0, 4.0, 1.0))

@@ -41,7 +41,7 @@ pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="Exudyn runs on 
 
 LENGTH, SIDE = 0.3, 0.008
 RUBBERY = Material(2e9, 0.3, 7870.0)
-"""Steel's density, a hundredth of its stiffness: large deformations at moderate speed."""
+"""A hundredth of the stiffness of steel, for large deformations at moderate speed."""
 STEEL = Material(2e11, 0.3, 7870.0)
 DAMPING = 2e-6
 RELATIVE = 1e-5

@@ -109,7 +109,7 @@ def test_skin_grows_with_the_surface(comm: MPI.Intracomm) -> None:
 
 
 WHOLE_STATES = PACKAGE / "structures" / "mesh_bodies" / "nodal_vectors.py"
-"""The state of a mechanism is on every rank, and with it the nodal values of its mesh bodies."""
+"""The only file that may gather arrays: every rank has the whole state of a mechanism."""
 
 
 def test_no_gathering_of_buffers() -> None:

@@ -241,7 +241,7 @@ def _ends(*runs: Any) -> list[Any]:
 
 
 SLENDER = Material(STEEL.young, 0.0, STEEL.density)
-"""Without contraction, so that a clamped section takes no part in it."""
+"""A material with ν = 0, so that a clamp does not prevent a lateral contraction."""
 
 
 def bar(comm: MPI.Intracomm, **settings: Any) -> Transient:
