@@ -179,15 +179,15 @@ def _last_period(system: System, run: Solution, period: float, steps: int) -> li
     begin = float(run.time[-1]) - old_period
     if begin < float(run.time[0]) - 1e-9 * old_period:
         reject("start", run, f"a run of at least one period, {period:.6g} s")
-    at, states = Assembler(system), []
+    eqs, states = Assembler(system), []
     for time in np.linspace(max(begin, float(run.time[0])), float(run.time[-1]), steps + 1):
         k = int(np.clip(np.searchsorted(run.time, time, side="right") - 1, 0, len(run) - 2))
         fraction = (time - run.time[k]) / (run.time[k + 1] - run.time[k])
-        at.move(run.q[k], fraction * increment_between(system, run.q[k], run.q[k + 1]))
+        eqs.move(run.q[k], fraction * increment_between(system, run.q[k], run.q[k + 1]))
         v, a, lam, angles = (
             (1 - fraction) * x[k] + fraction * x[k + 1] for x in (run.v, run.a, run.lam, run.angles)
         )
-        states.append(State(time * period / old_period, at.q.copy(), v, a, lam, angles))
+        states.append(State(time * period / old_period, eqs.q.copy(), v, a, lam, angles))
     return states
 
 

@@ -258,8 +258,8 @@ class Solution(Sensors, HtmlView):
             >>> print(flight.time[[0, -1]])
             [0.5 0.6]
         """
-        at = Assembler(instance("system", system, System))
-        return transferred_state(self.final_state, self.system, at)
+        eqs = Assembler(instance("system", system, System))
+        return transferred_state(self.final_state, self.system, eqs)
 
     # ---- files ----------------------------------------------------------------------------------
     def _facts(self) -> dict[str, Any]:

@@ -236,15 +236,15 @@ def test_a_held_body_is_as_linearized_by_itself() -> None:
     ]
     drive = Driver("drive", "bearing", constant_speed(spin))
     system = System([ground, hub, body], joints, drivers=[drive])
-    at = Assembler(system)
+    eqs = Assembler(system)
     state = consistent_state(system, elastic_start="undeformed")
-    at.q[:], at.v[:] = state.q, state.v
-    axes = Axes.of_bodies(system, at.q, at.v)
-    at.a[:] = steady_rates(at, axes)
-    at.residual(0.0)
-    B = at.constraint_matrix()[:, system.rigid]
-    at.lam[:] = np.linalg.solve(B.T, -at.rows[system.rigid])
-    motions = small_motions(at, 0.0, axes)
+    eqs.q[:], eqs.v[:] = state.q, state.v
+    axes = Axes.of_bodies(system, eqs.q, eqs.v)
+    eqs.a[:] = steady_rates(eqs, axes)
+    eqs.residual(0.0)
+    B = eqs.constraint_matrix()[:, system.rigid]
+    eqs.lam[:] = np.linalg.solve(B.T, -eqs.rows[system.rigid])
+    motions = small_motions(eqs, 0.0, axes)
     M, C, K = motions.reduced(free_directions(motions))
     A = np.block([[np.zeros_like(M), np.eye(len(M))], [-K, -C]])  # M = 1
     poles = np.linalg.eigvals(A)
@@ -292,14 +292,14 @@ def test_coefficients_are_derivatives_of_the_rows() -> None:
     body = FlexibleBody("body", Particles(2, seed=1).body(stiffening=True), damping_ratio=0.0)
     system = System([body], gravity=(0.3, -9.8, 0.5))
     rng = np.random.default_rng(4)
-    at = Assembler(system)
-    at.q[:] = body.initial_coordinates()
-    at.q[7:] = 0.1 * rng.normal(size=2)
-    body.increment(at.q.copy(), rng.normal(size=8), at.q)
-    at.v[:] = rng.normal(size=8)
-    q, v, W = at.q.copy(), at.v.copy(), rng.normal(size=3)
+    eqs = Assembler(system)
+    eqs.q[:] = body.initial_coordinates()
+    eqs.q[7:] = 0.1 * rng.normal(size=2)
+    body.increment(eqs.q.copy(), rng.normal(size=8), eqs.q)
+    eqs.v[:] = rng.normal(size=8)
+    q, v, W = eqs.q.copy(), eqs.v.copy(), rng.normal(size=3)
     start = rotation_matrix(q[3:7])
-    motions = small_motions(at, 0.0, Axes.common(system, W))
+    motions = small_motions(eqs, 0.0, Axes.common(system, W))
 
     def rows(y: np.ndarray, rate: np.ndarray) -> np.ndarray:
         """Return the global components of the rows at t = 0 for a disturbance of a steady motion.
@@ -316,14 +316,14 @@ def test_coefficients_are_derivatives_of_the_rows() -> None:
 
         before, now, after = path(-h), path(0.0), path(h)
         delta = np.concatenate([now[0] - q[:3], rotation_vector(start.T @ now[1]), now[2] - q[7:]])
-        body.increment(q, delta, at.q)
+        body.increment(q, delta, eqs.q)
         forward, back = (rotation_vector(now[1].T @ x[1]) / h for x in (after, before))
         for part, k in ((slice(0, 3), 0), (slice(6, 8), 2)):
-            at.v[part] = (after[k] - before[k]) / (2 * h)
-            at.a[part] = (after[k] - 2 * now[k] + before[k]) / h**2
-        at.v[3:6], at.a[3:6] = 0.5 * (forward - back), (forward + back) / h
-        at.residual(0.0)
-        return np.concatenate([at.rows[:3], start @ at.rows[3:6], at.rows[6:]])
+            eqs.v[part] = (after[k] - before[k]) / (2 * h)
+            eqs.a[part] = (after[k] - 2 * now[k] + before[k]) / h**2
+        eqs.v[3:6], eqs.a[3:6] = 0.5 * (forward - back), (forward + back) / h
+        eqs.residual(0.0)
+        return np.concatenate([eqs.rows[:3], start @ eqs.rows[3:6], eqs.rows[6:]])
 
     zero, eps = np.zeros(8), 1e-3
     for k, unit in enumerate(eps * np.eye(8)):

@@ -113,10 +113,10 @@ def whirling(system: mbd.System, size: float) -> tuple[Any, float]:
     """Return a state of the least damped whirl with an amplitude of `size`, and its period."""
     state, pole, mode = least_damped(system)
     mode = mode * size / np.abs(mode[system.v_slices[1]][:2]).max()
-    at = Assembler(system)
-    at.move(state.q, mode.real)
+    eqs = Assembler(system)
+    eqs.move(state.q, mode.real)
     speeds = state.v + (1j * pole.imag * mode).real
-    options: dict[str, Any] = {"q": at.q, "v": speeds, "elastic_start": "undeformed"}
+    options: dict[str, Any] = {"q": eqs.q, "v": speeds, "elastic_start": "undeformed"}
     return mbd.dynamics.consistent_state(system, **options), 2 * np.pi / pole.imag
 
 
