@@ -263,10 +263,10 @@ def motion_of(equations: HarmonicEquations) -> HarmonicMotion:
     for i in range(steps + 1):
         j, t = i % steps, first + i * equations.period / steps
         equations.put(t, x[j], v[j], a[j], lam[j], angles[i])
-        equations.at.residual(t)
+        equations.eqs.residual(t)
         _, ratio = equations.unbalanced(t)
         residual = max(residual, ratio)
-        states.append(equations.at.state(t))
+        states.append(equations.eqs.state(t))
     motion = HarmonicMotion(system, states)
     motion.period, motion.num_harmonics = equations.period, (len(equations.x) - 1) // 2
     motion.residual, motion.states, motion.equations = residual, states, equations
