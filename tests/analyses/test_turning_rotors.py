@@ -1,4 +1,4 @@
-"""Cycles of turning round rotors, closed but for their rotation, against runs and linear theory."""
+"""Periodic motions up to a rotation of round rotors are those of runs and of linear theory."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ from tests.models.bodies import AXES, CENTRE, box, ellipsoid
 from tests.models.plates import plate
 
 CORK = Material(1e9, 0.0, 1000.0)
-"""Without Poisson's ratio, a bar behaves as in the closed forms."""
+"""Material with Poisson's ratio 0, for which the closed forms of a bar are exact."""
 
 
 def solved(problem: ElasticProblem, load: ufl.Form, held: np.ndarray) -> fem.Function:

@@ -31,7 +31,7 @@ from tests.models.plates import plate
 
 PLAIN = Material(2e11, 0.0, 8000.0, "plain", 1e-5)
 OTHER = Material(1e11, 0.0, 3000.0, "other", 2.5e-5)
-"""Without Poisson's ratio, a bar of these materials behaves as in beam theory."""
+"""Materials with Poisson's ratio 0, for which a bar behaves as in beam theory."""
 
 
 def under(

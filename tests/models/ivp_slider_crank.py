@@ -117,7 +117,7 @@ def multipliers(run: Solution) -> np.ndarray:
     negative torque of the drive.
     """
     guide, piston = run.joint("guide").force[-1], run.body("piston").acceleration[-1]
-    # the guide's x is the global y: it holds the slider, which passes the force on to the rod
+    # x of the guide is the global y: the guide's force on the slider is also that on the rod
     return np.array([-guide[0], -M3 * piston[0], -run.joint("drive").moment[-1, 2]])
 
 

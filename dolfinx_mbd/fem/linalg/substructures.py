@@ -170,7 +170,8 @@ class SubstructuredFactor:
             self.destroy()
             raise CholmodError(failures[0])
         is_owned = (members >= begin) & (members < end)
-        self._rows = np.flatnonzero(is_owned), members[is_owned] - begin  # in the part, and owned
+        # indices of the owned rows in the part, and among the owned rows of the process
+        self._rows = np.flatnonzero(is_owned), members[is_owned] - begin
         is_owned = (shared >= begin) & (shared < end)
         self._owned_shared = np.flatnonzero(is_owned), shared[is_owned] - begin
         self._num_rows = len(members)

@@ -161,7 +161,7 @@ BOXER = {
 
 @pytest.mark.parametrize("bank", [60.0, 90.0])
 def test_offset_pins_of_a_v6(bank: float) -> None:
-    """Even firing of a V6 splits the pins of a throw by 120° minus the bank; no force is free."""
+    """Even firing of a V6 splits its pins by 120° minus the bank angle; inertia forces cancel."""
     design = EngineDesign(**vee_six(np.radians(0.5 * bank)))
     throws = np.degrees(np.asarray(design.throw_angles)).reshape(3, 2)
     apart = np.mod(throws[:, 0] - throws[:, 1] + 180.0, 360.0) - 180.0
