@@ -252,7 +252,7 @@ class Crankshaft:
     @property
     def _pin_angles(self) -> list[tuple[float, ...]]:
         """Angles of the one or two pins of each throw, rad."""
-        return [tuple(np.atleast_1d(angles).tolist()) for angles in self.throw_angles]
+        return [tuple(map(float, np.atleast_1d(angles))) for angles in self.throw_angles]
 
     @property
     def _pins(self) -> list[tuple[complex, float]]:
