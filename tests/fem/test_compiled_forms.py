@@ -120,7 +120,7 @@ def stress(comm: MPI.Intracomm, k: int) -> None:
 def own_stiffness(comm: MPI.Intracomm, k: int) -> None:
     """Find modes of a bar with a stiffness and a density of the user."""
     mesh = bar(comm, k).mesh
-    V = fem.functionspace(mesh, ("Lagrange", 1, (3,)))
+    V = fem.functionspace(mesh, ("Lagrange", 2, (3,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
     moduli = (2e11, 7e10)[k] * np.array([[1.3, 0.4, 0.3], [0.4, 1.1, 0.6], [0.3, 0.6, 0.9]])
     normal = [ufl.as_vector([strain(w)[i, i] for i in range(3)]) for w in (u, v)]

@@ -172,10 +172,9 @@ def test_equal_expressions_share_their_constants(u: fem.Function) -> None:
     assert sorted(constant.value) == [-2 / 3, 2.7]
 
 
-def test_compiled_and_empty_forms_remain(u: fem.Function) -> None:
+def test_a_compiled_form_remains(u: fem.Function) -> None:
     form = fem.form(u[0] * ufl.dx)
     assert compiled_form(form) is form
-    assert compiled_form(ufl.Form([])) is None
 
 
 def test_a_number_alone_is_integrated(u: fem.Function) -> None:
