@@ -29,7 +29,7 @@ __all__ = ["Curve", "PointOnCurve", "point_on_curve"]
 Array = NDArray[np.float64]
 
 _DEGREE = 5  # degree of the splines
-_MAX_INTERVALS = 100_000  # of a function
+_MAX_INTERVALS = 100_000  # largest number of intervals of a function
 _SAMPLES = 8  # points between two knots at which the nearest point is searched
 _ITERATIONS = 30  # largest number of Newton steps to the nearest point
 _MARGIN = 1e-9  # parameter beyond an end that counts as round-off, relative to the range

@@ -54,7 +54,7 @@ def test_free_expansion_leaves_no_stress(comm: MPI.Intracomm, material: Any, lin
     x = ufl.SpatialCoordinate(mesh.mesh)
     rise = Temperature(100 * (1 + x[0] / LENGTH - 2 * x[1] / LENGTH) if linear else 100.0)
     problem, K_sigma = under(mesh, material, rise)
-    # if the stress were that of the held body, K_σ would be α ΔT = 1e-3 of K
+    # with the stress of the held body, K_σ would be α ΔT = 1e-3 of K
     assert K_sigma.norm() < 1e-12 * problem.stiffness.norm()
 
 
@@ -212,7 +212,7 @@ def test_clamped_strip_that_is_heated_or_cooled(comm: MPI.Intracomm, fraction: f
     exact = loaded / free
     at_rest = first_square(comm, None)
     rise = fraction * CRITICAL / PLAIN.thermal_expansion  # type: ignore[operator]
-    within = 2 * SHEAR  # of the strip, not of the beam
+    within = 2 * SHEAR  # the reference is a beam without shear
     assert first_square(comm, Temperature(rise)) / at_rest == pytest.approx(exact, abs=within)
     stress = ufl.as_matrix([[-fraction * CRITICAL * PLAIN.young, 0.0], [0.0, 0.0]])
     assert first_square(comm, stress) / at_rest == pytest.approx(exact, abs=within)

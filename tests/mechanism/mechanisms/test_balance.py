@@ -18,7 +18,7 @@ from dolfinx_mbd.mechanism.mechanisms import (
 
 RADIUS, ROD, PISTON, SPACING = 0.04, 0.137, 0.214, 0.08
 RATIO = RADIUS / ROD
-SECOND = RATIO + RATIO**3 / 4 + 15 * RATIO**5 / 128 + 35 * RATIO**7 / 512  # of the acceleration
+SECOND = RATIO + RATIO**3 / 4 + 15 * RATIO**5 / 128 + 35 * RATIO**7 / 512  # order 2
 
 
 def a_rod(mass: float = 0.3, share: float = 0.3) -> Any:
