@@ -112,8 +112,8 @@ def values(form: fem.Form) -> np.ndarray:
 @pytest.mark.parametrize("formula", FORMULAS, ids=lambda f: f.__name__)
 def test_values_agree_with_those_of_dolfinx(u: fem.Function, formula: Formula) -> None:
     for form in forms(formula, u, NUMBERS[0]):
-        expected, found = values(fem.form(form)), values(compiled_form(form))
-        assert abs(found - expected).max() <= 1e-13 * abs(expected).max() > 0
+        expected, assembled = values(fem.form(form)), values(compiled_form(form))
+        assert abs(assembled - expected).max() <= 1e-13 * abs(expected).max() > 0
 
 
 def signature(form: ufl.Form) -> str:
@@ -190,9 +190,9 @@ def test_expressions_agree_with_those_of_dolfinx(u: fem.Function, formula: Formu
     cells = np.arange(mesh.topology.index_map(3).size_local, dtype=np.int32)
     expression = formula(u, NUMBERS[1])
     expected = fem.Expression(expression, points).eval(mesh, cells)
-    found = compiled_expression(expression, points).eval(mesh, cells)
+    evaluated = compiled_expression(expression, points).eval(mesh, cells)
     np.testing.assert_allclose(
-        found, expected, rtol=1e-13, atol=1e-13 * abs(expected).max(initial=0)
+        evaluated, expected, rtol=1e-13, atol=1e-13 * abs(expected).max(initial=0)
     )
 
 
