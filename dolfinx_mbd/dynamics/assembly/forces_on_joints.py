@@ -43,8 +43,9 @@ class ForcesOnJoints:
         self._elastic = [item for item in self.items if item[0].is_elastic]
         self._have_states = [bool(states.body(load.name)) for load, *_ in self.items]
         self._axes = self._find_axes()
-        # forces and torques of all loads at the last evaluation, (loads,)
+        # forces and torques of all loads at the last evaluation, (loads,), and `axis_coordinates`
         self.magnitudes = np.zeros(len(self.items))
+        self._coordinates: tuple[Array, Array, Array] = np.zeros(0), np.zeros(0), np.zeros(0)
 
     def _find_axes(self) -> _LoadAxes:
         pairs = [axis for _, *pair in self.items for axis in pair]
@@ -89,7 +90,7 @@ class ForcesOnJoints:
 
     def _sizes(self, t: float) -> tuple[Array, Array]:
         """Return all forces along or about joint axes (loads,), and the gradients of the axes."""
-        values, rates, gradients = self._frames.axis_coordinates()
+        values, rates, gradients = self._coordinates = self._frames.axis_coordinates()
         self.magnitudes = sizes = np.empty(len(self.items))
         for i, ((load, _, k), has_states) in enumerate(
             zip(self.items, self._have_states, strict=True)
@@ -122,21 +123,22 @@ class ForcesOnJoints:
         return elastic, total
 
     def add_derivatives(self, t: float, target: LoadDerivatives) -> None:
-        """Add the derivatives of the loads.
+        """Add the derivatives of the loads at the point of their last evaluation.
 
         A force along the axis of a joint is a multiplier of the opposite sign.
         """
         if not self.items:
             return
-        values, speeds, gradients = self._frames.axis_coordinates()
+        values, speeds, gradients = self._coordinates
         rows, loads = [], self._axes
-        for load, (joint, motion), argument in self.items:
+        for magnitude, item in zip(self.magnitudes, self.items, strict=True):
+            load, (joint, motion), argument = item
             point = t, values[argument], speeds[argument]
             if self._states.body(load.name):
                 axes = (joint, motion), argument
                 rows.append(self._add_states(load, point, axes, target))
             else:
-                rows.append((load.magnitude(*point), *load.derivatives(*point)))
+                rows.append((magnitude, *load.derivatives(*point)))
             if motion == ALONG:
                 size, *_ = rows[-1]
                 target.multipliers[joint, ALONG_Z] -= size
