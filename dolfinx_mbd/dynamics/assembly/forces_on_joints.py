@@ -43,9 +43,8 @@ class ForcesOnJoints:
         self._elastic = [item for item in self.items if item[0].is_elastic]
         self._have_states = [bool(states.body(load.name)) for load, *_ in self.items]
         self._axes = self._find_axes()
-        # forces and torques of all loads at the last evaluation, (loads,), and `axis_coordinates`
+        # forces and torques of all loads at the last evaluation, (loads,)
         self.magnitudes = np.zeros(len(self.items))
-        self._coordinates: tuple[Array, Array, Array] = np.zeros(0), np.zeros(0), np.zeros(0)
 
     def _find_axes(self) -> _LoadAxes:
         """Return the axes on which the loads act or depend, with the frames of their joints."""
@@ -91,7 +90,7 @@ class ForcesOnJoints:
 
     def _sizes(self, t: float) -> tuple[Array, Array]:
         """Return all forces along or about joint axes (loads,), and the gradients of the axes."""
-        values, rates, gradients = self._coordinates = self._frames.axis_coordinates()
+        values, rates, gradients = self._frames.axis_coordinates()
         self.magnitudes = sizes = np.empty(len(self.items))
         for i, ((load, _, k), has_states) in enumerate(
             zip(self.items, self._have_states, strict=True)
@@ -124,22 +123,21 @@ class ForcesOnJoints:
         return elastic, total
 
     def add_derivatives(self, t: float, target: LoadDerivatives) -> None:
-        """Add the derivatives of the loads at the point of their last evaluation.
+        """Add the derivatives of the loads.
 
         A force along the axis of a joint is a multiplier of the opposite sign.
         """
         if not self.items:
             return
-        values, speeds, gradients = self._coordinates
+        values, speeds, gradients = self._frames.axis_coordinates()
         rows, loads = [], self._axes
-        for magnitude, item in zip(self.magnitudes, self.items, strict=True):
-            load, (joint, motion), argument = item
+        for load, (joint, motion), argument in self.items:
             point = t, values[argument], speeds[argument]
             if self._states.body(load.name):
                 axes = (joint, motion), argument
                 rows.append(self._add_states(load, point, axes, target))
             else:
-                rows.append((magnitude, *load.derivatives(*point)))
+                rows.append((load.magnitude(*point), *load.derivatives(*point)))
             if motion == ALONG:
                 size, *_ = rows[-1]
                 target.multipliers[joint, ALONG_Z] -= size
