@@ -29,7 +29,7 @@ from dolfinx_mbd.dynamics.stepping.step_errors import (
     failed_step,
     far_frames,
 )
-from dolfinx_mbd.dynamics.stepping.step_factor import StepFactor
+from dolfinx_mbd.dynamics.stepping.step_factor import ExtrapolatedFactor, StepFactor
 from dolfinx_mbd.mechanism.system import State, System
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
@@ -312,8 +312,8 @@ class Stepper:
         return failed_step(step.time, step.dt, self.assembler, remarks)
 
     # ---- memory ---------------------------------------------------------------------------------
-    def adopt(self, factor: StepFactor) -> None:
-        """Let the next step start with the factor of the exact tangent at the last state."""
+    def adopt(self, factor: StepFactor | ExtrapolatedFactor) -> None:
+        """Let the next step start with a factor from the exact tangents at the last states."""
         if not self.sparse:
             self.corrector.factor = factor
 
