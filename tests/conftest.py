@@ -138,11 +138,11 @@ def precompiled_headers(folder: Path) -> list[str]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _headers_of_forms() -> Iterator[None]:
-    """Compile the headers of all forms once, which the C compiler would read again for each form."""
+    """Compile the headers of forms once; the C compiler would read them again for each form."""
     import cffi
 
     set_source = cffi.FFI.set_source
-    with TemporaryDirectory(prefix="pytest-headers-") as name, pytest.MonkeyPatch.context() as patch:
+    with TemporaryDirectory(prefix="pytest-c-") as name, pytest.MonkeyPatch.context() as patch:
         headers = cache(lambda: precompiled_headers(Path(name)))
 
         def after_headers(builder: Any, module: str, source: str, **options: Any) -> None:
