@@ -11,8 +11,8 @@ thickness ½ (H₁ + H₂) − H₁′ H₂′ (h₀ − h₁ − h₂ + h₃)/1
 third of four nodes around the bore, so that ∂H/∂θ is of fourth order where H′ = dH/dh is one. With
 the mean ½ (H₁ + H₂) alone, this derivative has the largest error of all parts of the balance where
 the bore is elastic. The thickness at a face is at least half of this mean. q is the reduced
-pressure ∫ μ₀/μ dp; with q the equation is linear even if the viscosity depends on the pressure. By Barus'
-law, μ = μ₀ e^{αp} and p = −ln(1 − αq)/α; above p = 9.2/α the tangent of p(q) is used.
+pressure ∫ μ₀/μ dp; with q the equation is linear even if the viscosity depends on the pressure. By
+Barus' law, μ = μ₀ e^{αp} and p = −ln(1 − αq)/α; above p = 9.2/α the tangent of p(q) is used.
 
 A primal-dual active set finds the ruptured nodes, starting from the set of the last call. The
 stiffness of the other nodes is factorized in a band. The numbers of the unknowns start at an angle
