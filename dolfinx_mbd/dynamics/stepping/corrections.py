@@ -92,6 +92,8 @@ class Corrector:
         self.matrix = IterationMatrix(system, self.mass, sparse)
         self.measure, self._no_values = Measure(system), np.zeros(system.num_constraints)
         self._rhs = np.zeros(system.num_velocities + system.num_constraints)
+        from dolfinx_mbd.dynamics.stepping.corotation import Corotation
+        self.corotation = Corotation(eqs)
         self.films = OpenFilms(eqs, self.measure.lengths)
         self._has_films = bool(self.films)
         self._stiffness = FilmStiffness(eqs)
@@ -138,6 +140,7 @@ class Corrector:
                 t,
             ) from None
         self.factorizations += 1
+        self.corotation.store()
         if self.renews and isinstance(self.factor, DenseFactor):
             self.factor = self._stiffness.renewable(self.factor, derivatives)
         return self.factor
@@ -173,7 +176,7 @@ class Corrector:
         """
         assert self.factor is not None
         right_hand_side(self.eqs.rows, self.eqs.values, a_by_move, self.mass, self._rhs)
-        return self.factor.solve(self._rhs)
+        return self.corotation.solve(self.factor, self._rhs)
 
     def joint_error(self, correction: Array, a_by_move: float, last: bool) -> float:
         """Return the largest ratio of an error of a joint to its tolerance; see `Measure`.
