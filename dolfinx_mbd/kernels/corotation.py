@@ -35,6 +35,9 @@ def group_orientations(groups: NDArray[np.int64], q: Array, rotation: Array, out
         if kind == BODY:
             put33(out[k], 0, 0, rotation_rows(q[i], q[i + 1], q[i + 2], q[i + 3]))
             continue
+        if kind == 3:
+            put33(out[k], 0, 0, transposed3(matrix3(rotation[i])))
+            continue
         one, two = transposed3(matrix3(rotation[i])), transposed3(matrix3(rotation[j]))
         relative = product3(one, two)
         if kind == PLANE:

@@ -11,6 +11,7 @@ class Corotation:
         at = eqs.frames
         if mode != "off":
             for k, q, v in zip(at.bodies.members, at.bodies.origins, at.bodies._first):
+                if mode.startswith("c") and s.bodies[k].num_velocities == 6: continue
                 rows.append((BODY, v, q + 3, 0))
         n = s.num_velocities
         size = [b.num_velocities for b in s.bodies]
@@ -19,6 +20,17 @@ class Corotation:
             one, two = s.first[e], s.second[e]
             big = size[s.frame_body[two]] > size[s.frame_body[one]]
             if mode == "second": big = True
+            if mode.startswith("c"):
+                m = [int(x) for x in motion[part, 1]]
+                has = any(x in m for x in (0, 1, 2))
+                rigid = max(size[s.frame_body[two]], size[s.frame_body[one]]) <= 6
+                turning = e < len(s.joints) and s.joints[e].kind in ("revolute", "cylindrical", "planar")
+                if rigid:
+                    if m[:3] == [0, 1, 2]:
+                        if size[s.frame_body[one]]: rows.append((3, n + part.start, one, two))
+                    elif m[:2] == [0,1] and turning and size[s.frame_body[one]] and not size[s.frame_body[two]]: rows.append((PLANE, n + part.start-1, one, two))
+                    if 5 not in m and 3 in m and 4 in m and turning and big: rows.append((PLANE, n + part.start + m.index(3) - 1, one, two))
+                    continue
             if mode in ("off", "first") or not big: continue
             m = [int(x) for x in motion[part, 1]]
             turning = e < len(s.joints) and s.joints[e].kind in ("revolute", "cylindrical", "planar")
