@@ -6,35 +6,30 @@ from dolfinx_mbd.kernels.corotation import BODY, SPACE, PLANE, group_orientation
 class Corotation:
     def __init__(self, eqs):
         self._eqs, s = eqs, eqs.system
-        mode = os.environ.get("COROT", "big")
+        mode = os.environ.get("COROT", "d")
         rows = []
         at = eqs.frames
-        if mode != "off":
-            for k, q, v in zip(at.bodies.members, at.bodies.origins, at.bodies._first):
-                if mode.startswith("c") and s.bodies[k].num_velocities == 6: continue
-                rows.append((BODY, v, q + 3, 0))
         n = s.num_velocities
         size = [b.num_velocities for b in s.bodies]
-        motion = eqs.joints.motion_rows
+        rank = [0 if k else 1 for k in size]
+        tied = set()
+        for e in range(len(s.first)):
+            one, two = s.frame_body[s.first[e]], s.frame_body[s.second[e]]
+            if size[one] and size[two]: tied |= {one, two}
+        if mode == "off": rank=[0]*len(size)
+        else:
+            for k, q, v in zip(at.bodies.members, at.bodies.origins, at.bodies._first):
+                if size[k] > 6 or k not in tied:
+                    rank[k] = size[k]
+                    rows.append((BODY, v, q + 3, 0))
         for e, part in enumerate(s.entry_slices):
+            if mode == "off": break
             one, two = s.first[e], s.second[e]
-            big = size[s.frame_body[two]] > size[s.frame_body[one]]
-            if mode == "second": big = True
-            if mode.startswith("c"):
-                m = [int(x) for x in motion[part, 1]]
-                has = any(x in m for x in (0, 1, 2))
-                rigid = max(size[s.frame_body[two]], size[s.frame_body[one]]) <= 6
-                turning = e < len(s.joints) and s.joints[e].kind in ("revolute", "cylindrical", "planar")
-                if rigid:
-                    if m[:3] == [0, 1, 2]:
-                        if size[s.frame_body[one]]: rows.append((3, n + part.start, one, two))
-                    elif m[:2] == [0,1] and turning and size[s.frame_body[one]] and not size[s.frame_body[two]]: rows.append((PLANE, n + part.start-1, one, two))
-                    if 5 not in m and 3 in m and 4 in m and turning and big: rows.append((PLANE, n + part.start + m.index(3) - 1, one, two))
-                    continue
-            if mode in ("off", "first") or not big: continue
-            m = [int(x) for x in motion[part, 1]]
+            i, j = s.frame_body[one], s.frame_body[two]
+            m = [int(x) for x in eqs.joints.motion_rows[part, 1]]
             turning = e < len(s.joints) and s.joints[e].kind in ("revolute", "cylindrical", "planar")
-            for g in ((0, 1, 2), (3, 4, 5)):
+            for g, r in (((0, 1, 2), rank), ((3, 4, 5), size)):
+                if r[j] <= r[i]: continue
                 have = [x for x in m if x in g]
                 if have == list(g):
                     rows.append((SPACE, n + part.start + m.index(g[0]), one, two))
