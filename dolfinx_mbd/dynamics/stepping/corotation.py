@@ -15,6 +15,9 @@ the iterations depends on T. These rules choose the axes:
   global axes if one of the bodies is the ground and the other does not. The matrix then remains the
   same for this body, and changes for the other one with their relative rotation.
 - The moments normal to the axis of a joint follow the body with more coordinates.
+
+Rigid bodies with joints between them rotate relative to each other. If there are no flexible bodies
+besides them, nothing is rotated, because it would hardly help.
 """
 
 from __future__ import annotations
@@ -107,7 +110,13 @@ def _groups(eqs: Assembler) -> list[tuple[int, int, int, int]]:
     s, at = eqs.system, eqs.frames.bodies
     sizes = [body.num_velocities for body in s.bodies]
     ranks = [int(size == 0) for size in sizes]  # 0: global axes; 1: ground; or the size
-    free = _free_bodies(eqs)
+    partners = _partners(eqs)
+    rigid = {k for k, size in enumerate(sizes) if 0 < size <= RIGID.stop}
+    if max(sizes) <= RIGID.stop and any(partners[k] & rigid for k in rigid):
+        return []
+    loaded = {s.body_index(end.body) for load in s.loads if load.port == "pair"
+              for end in (load.first, load.second)}  # fmt: skip
+    free = {k for k in rigid - loaded if len(partners[k]) <= 1 and not partners[k] & rigid}
     table = []
     for k, q, v in zip(at.members, at.origins, at.table[:, FIRST_V], strict=True):
         if sizes[k] > RIGID.stop or k in free:
@@ -132,18 +141,12 @@ def _groups(eqs: Assembler) -> list[tuple[int, int, int, int]]:
     return table
 
 
-def _free_bodies(eqs: Assembler) -> set[int]:
-    """Return the bodies without loads between frames, with joints to at most one other body.
-
-    The other body is flexible or the ground.
-    """
+def _partners(eqs: Assembler) -> list[set[int]]:
+    """Return, for each body, the other bodies to which joints connect it, with the ground."""
     s = eqs.system
     partners: list[set[int]] = [set() for _ in s.bodies]
     for pair in eqs.frames.entry_frames:
         one, two = (int(s.frame_body[frame]) for frame in pair)
         partners[one].add(two)
         partners[two].add(one)
-    loaded = {s.body_index(end.body) for load in s.loads if load.port == "pair"
-              for end in (load.first, load.second)}  # fmt: skip
-    rigid = {k for k, body in enumerate(s.bodies) if 0 < body.num_velocities <= RIGID.stop}
-    return {k for k in rigid - loaded if len(partners[k]) <= 1 and not partners[k] & rigid}
+    return partners

@@ -186,9 +186,9 @@ class Corrector:
         `a_by_move` is the derivative of accelerations with respect to increments, 1/s².
         """
         right_hand_side(self.eqs.rows, self.eqs.values, a_by_move, self.mass, self._rhs)
-        return self._solve(self._rhs)
+        return self.solve(self._rhs)
 
-    def _solve(self, rhs: Array) -> Array:
+    def solve(self, rhs: Array) -> Array:
         """Return the solution for a right-hand side (unknowns,) at the point of evaluation.
 
         The factor rotates with the bodies; see `corotation`. The right-hand side is overwritten.
@@ -259,7 +259,7 @@ class Corrector:
         for _ in range(_JUMP_ITERATIONS):
             eqs.residual_of_accelerations(t, loads)
             right_hand_side(eqs.rows, self._no_values, 1.0, mass, self._rhs)
-            solution = self._solve(self._rhs)
+            solution = self.solve(self._rhs)
             correct(solution, 0.0, 1.0, 1.0, mass, move, eqs.v, eqs.a, algorithmic, eqs.lam)
 
     def local_error(

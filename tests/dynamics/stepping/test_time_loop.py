@@ -123,7 +123,7 @@ def errors(
         at.residual(state.time)
         check = other.corrector
         residual = check.measure.residual(at, other.tolerance, a_by_move)
-        check.factor = corrector.factor
+        check.restore_factor(corrector.factor_memory())
         if check.factor is None:
             check.refactor(state.time, dt, np.zeros(len(at.v)), derivatives)
         correction = check.correction(a_by_move)
