@@ -26,8 +26,8 @@ def spun(joint: str, order: int, weight: float = 9.81, speed: float = 80.0) -> S
     """Return a flexible rod that a driver, or its velocity, rotates about z or obliquely."""
     ground = mbd.Ground({"pin": mbd.Frame()})
     spin: dict[str, Any] = {"omega": (0.5 * speed, 0.0, speed)} if joint == "spherical" else {}
-    rod = mbd.FlexibleBody("rod", BODY, position=-BODY.interface(START).point, **spin)
-    ends = (ground.frame("pin"), rod.frame(START))[::order]
+    rod = mbd.FlexibleBody("rod", BODY, position=-BODY.interface(END).point, **spin)
+    ends = (ground.frame("pin"), rod.frame(END))[::order]
     drivers = [mbd.Driver("drive", "pin", mbd.constant_speed(order * speed), "rotation")]
     pin = mbd.mechanism.Joint("pin", joint, *ends)
     held = [mbd.point_on_plane("held", *ends)] if joint == "cylindrical" else []
@@ -108,7 +108,7 @@ MOTIONS: dict[str, tuple[Callable[[], System], float, float]] = {
     "revolute": (lambda: spun("revolute", 1), 1e-3, 0.1),
     "revolute, ground last": (lambda: spun("revolute", -1), 1e-3, 0.1),
     "cylindrical": (lambda: spun("cylindrical", 1), 1e-3, 0.1),
-    "spherical": (lambda: spun("spherical", 1), 1e-4, 0.1),
+    "spherical": (lambda: spun("spherical", 1), 1e-4, 0.5),
     "top": (top, 1e-4, 0.1),
     "engine": (engine, 1e-5, 0.9),
     "curve": (on_a_curve, 1e-4, 0.95),
@@ -174,8 +174,9 @@ def test_the_factor_of_a_steady_rotation_is_exact(joint: str, order: int) -> Non
 
 def test_local_errors_are_those_of_a_new_factor() -> None:
     """The mass matrix of the factor rotates as well."""
-    system, dt = spun("spherical", 1), 1e-4
-    state, stepper = run(system, dt, 200)
+    system, dt = top(), 1e-4
+    state, stepper = run(system, dt, 200)  # it rotates by 4 rad with the same factor
+    assert stepper.factorizations == 1
     after = stepper.step(state, dt)
     error, _ = stepper.local_error(state, after, dt)
     stepper.corrector.factor = None
