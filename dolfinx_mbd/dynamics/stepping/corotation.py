@@ -67,30 +67,30 @@ class Corotation:
     def __init__(self, eqs: Assembler) -> None:
         self._eqs = eqs
         rows = _groups(eqs) if COMPILED else []
-        self._groups = np.array(rows, dtype=np.int64).reshape(-1, 4)
+        self.groups = np.array(rows, dtype=np.int64).reshape(-1, 4)
         self._origin, self._turns = np.zeros((2, len(rows), 3, 3))
 
     def start(self) -> None:
         """Store the present orientations as those of a new factor."""
         self._origin = np.empty_like(self._turns)  # the memory may contain the old array
-        orientations(self._groups, self._eqs.q, self._eqs.rotation, self._origin)
+        orientations(self.groups, self._eqs.q, self._eqs.rotation, self._origin)
 
     def back(self, x: Array) -> Array:
         """Rotate an array (unknowns,) to the orientations of the factor, in place; return it."""
-        if len(self._groups):
+        if len(self.groups):
             q, rotation = self._eqs.q, self._eqs.rotation
-            rotate_back(self._groups, q, rotation, self._origin, self._turns, x)
+            rotate_back(self.groups, q, rotation, self._origin, self._turns, x)
         return x
 
     def forward(self, x: Array) -> Array:
         """Rotate an array (unknowns,) to the orientations of the last `back`; return it."""
-        if len(self._groups):
-            rotate_forward(self._groups, self._turns, x)
+        if len(self.groups):
+            rotate_forward(self.groups, self._turns, x)
         return x
 
     def memory(self) -> dict[str, Array]:
         """Return the entry of the memory of a stepper with a factor."""
-        return {_NAME: self._origin} if len(self._groups) else {}
+        return {_NAME: self._origin} if len(self.groups) else {}
 
     def restore(self, memory: Mapping[str, Any]) -> bool:
         """Restore the orientations; return False if they are not those of the present groups.
