@@ -105,7 +105,7 @@ def parse_unit(text: str) -> tuple[float, Dimension] | None:
         return None
     for word in words:
         if word == "/":
-            power = -1.0  # of all factors that follow, as in N/m s
+            power = -1.0  # all factors that follow are divisors, as in N/m s
             continue
         match = _FACTOR.fullmatch(word)
         if match is None or match[1] not in UNITS:
