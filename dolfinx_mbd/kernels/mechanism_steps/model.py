@@ -164,8 +164,8 @@ BUFFER_OF: dict[str, str] = _buffers()
 
 DIMENSIONS: dict[str, int] = dict.fromkeys(Model._fields, 1) | dict.fromkeys(
     ["table", "ends", "end_starts", "rows_of", "pairs", "drivers", "joint_loads", "frame_loads",
-     "springs", "reported", "rotating", "signs", "earlier_a", "earlier_lam", "lu", "position", "velocities",
-     "wrenches", "spread", "K", "C", "M", "B", "samples"], 2
-) | dict.fromkeys(["rotation", "jacobians", "tangents", "carried", "orientations", "group_turns"], 3
-)  # fmt: skip
+     "springs", "reported", "rotating", "signs", "earlier_a", "earlier_lam", "lu", "position",
+     "velocities", "wrenches", "spread", "K", "C", "M", "B", "samples"], 2
+) | dict.fromkeys(["rotation", "jacobians", "tangents", "carried", "orientations",
+                   "group_turns"], 3)  # fmt: skip
 """Number of dimensions of each array of a `Model`."""
