@@ -113,15 +113,15 @@ def _groups(eqs: Assembler) -> list[tuple[int, int, int, int]]:
     rigid = {k for k, size in enumerate(sizes) if 0 < size <= RIGID.stop}
     if max(sizes) <= RIGID.stop and any(partners[k] & rigid for k in rigid):
         return []
-    loaded = {s.body_index(end.body) for load in s.loads if load.port == "pair"
-              for end in (load.first, load.second)}  # fmt: skip
+    pairs: list[Any] = [load for load in s.loads if load.port == "pair"]
+    loaded = {s.body_index(end.body) for load in pairs for end in (load.first, load.second)}
     free = {k for k in rigid - loaded if len(partners[k]) <= 1 and not partners[k] & rigid}
     table = []
     for k, q, v in zip(at.members, at.origins, at.table[:, FIRST_V], strict=True):
         if sizes[k] > RIGID.stop or k in free:
             ranks[k] = sizes[k]
             table.append((BODY, int(v), int(q) + 3, 0))
-    motions = eqs.joints.motion_rows[:, 1].tolist()
+    motions: list[int] = eqs.joints.motion_rows[:, 1].tolist()
     for entry, part in enumerate(s.entry_slices[: len(s.joints)]):
         rows = motions[part]
         frames = int(s.first[entry]), int(s.second[entry])

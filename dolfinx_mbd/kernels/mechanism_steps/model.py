@@ -55,8 +55,8 @@ class Model(NamedTuple):
     """All arrays of a mechanism; `BUFFER_OF` has the buffer of each.
 
     E are joints and drivers, J joints, D drivers, L loads on joints, P loads at frames, R springs,
-    N unknowns, G groups of unknowns. The names of the arrays are those of `Assembler`, `Frames` and `FloatingBodies`;
-    groups, parts, pairs, rotations, signs, lengths and sizes are those of `Measure`, columns are
+    N unknowns, G groups of unknowns. The names of the arrays are those of `Assembler`, `Frames` and
+    `FloatingBodies`; groups, parts, pairs, rotations, signs, lengths and sizes are those of `Measure`, columns are
     those of `IterationMatrix`, and rotating and orientations those of `Corotation`.
     """
 
