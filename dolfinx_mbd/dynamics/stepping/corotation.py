@@ -121,7 +121,7 @@ def _groups(eqs: Assembler) -> list[tuple[int, int, int, int]]:
         if sizes[k] > RIGID.stop or k in free:
             ranks[k] = sizes[k]
             table.append((BODY, int(v), int(q) + 3, 0))
-    motions: list[int] = eqs.joints.motion_rows[:, 1].tolist()
+    motions = [int(motion) for motion in eqs.joints.motion_rows[:, 1]]
     for entry, part in enumerate(s.entry_slices[: len(s.joints)]):
         rows = motions[part]
         frames = int(s.first[entry]), int(s.second[entry])

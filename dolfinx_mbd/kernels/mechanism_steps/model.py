@@ -56,8 +56,9 @@ class Model(NamedTuple):
 
     E are joints and drivers, J joints, D drivers, L loads on joints, P loads at frames, R springs,
     N unknowns, G groups of unknowns. The names of the arrays are those of `Assembler`, `Frames` and
-    `FloatingBodies`; groups, parts, pairs, rotations, signs, lengths and sizes are those of `Measure`, columns are
-    those of `IterationMatrix`, and rotating and orientations those of `Corotation`.
+    `FloatingBodies`; groups, parts, pairs, rotations, signs, lengths and sizes are those of
+    `Measure`, columns are those of `IterationMatrix`, and rotating and orientations those of
+    `Corotation`.
     """
 
     # indices
