@@ -315,7 +315,7 @@ class Stepper:
     def adopt(self, factor: StepFactor | ExtrapolatedFactor) -> None:
         """Let the next step start with a factor from the exact tangents at the last states."""
         if not self.sparse:
-            self.corrector.factor = factor
+            self.corrector.adopt(factor)
 
     def memory(self) -> dict[str, Any]:
         """Return the counters and the last factorization, to store them in a checkpoint."""
@@ -327,8 +327,7 @@ class Stepper:
         }
         if self._condenses:
             counts |= self._internal.factor_memory()
-        factor = self.corrector.factor
-        return counts if factor is None else counts | factor.memory()
+        return counts | self.corrector.factor_memory()
 
     def restore(self, memory: Mapping[str, Any]) -> None:
         """Restore the data that `memory` of another stepper of the same system returned."""
@@ -336,7 +335,7 @@ class Stepper:
         self.corrector.factorizations = int(memory["factorizations"])
         self.corrector.renewals = int(memory.get("renewals", 0))
         self.halvings = int(memory.get("halvings", 0))
-        self.corrector.factor = self.corrector.restored_factor(memory)
+        self.corrector.restore_factor(memory)
         self._internal.restore(memory)
 
     # ---- changes between steps ------------------------------------------------------------------
