@@ -20,6 +20,9 @@ def variable_names(names: Iterable[str]) -> list[str]:
 
     A space becomes an underscore, and a number after the last dot an index, as in ``rod.eta[1]``.
 
+    Args:
+        names: Names of inputs and outputs.
+
     Raises:
         InputError: A name does not consist of identifiers and dots, or two names are equal.
     """
