@@ -29,7 +29,7 @@ def stress_of(shaft: mbd.geometry.Crankshaft) -> tuple[int, float]:
     """Return the number of cells and the stress near the place, Pa."""
     mesh = mbd.build_mesh(shaft, MPI.COMM_SELF)
     spec = mbd.InterfaceSpec(kind="averaged", axes=(0, 0, 1))
-    factors = {"main_1": 0.5, "main_2": 0.5, "pin_1": -1.0}  # of the force, by interface
+    factors = {"main_1": 0.5, "main_2": 0.5, "pin_1": -1.0}  # fractions of the force, by interface
     interfaces = dict.fromkeys(factors, spec)
     options = {"num_modes": 0, "stiffening": False}
     reduction = mbd.reduce(mesh, mbd.STEEL, interfaces=interfaces, **options)

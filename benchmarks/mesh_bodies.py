@@ -48,7 +48,7 @@ CASES = {"one": ("mesh", 1), "two": ("mesh", 2), "reduced": ("reduced", 1)}
 PEERS = {"package": 1e-5, "plain": 1e-5, "exudyn": 1e-2}  # allowed difference of the deflections
 NAMES = {"package": "package", "plain": "DOLFINx script", "exudyn": "Exudyn, `ObjectFFRF`"}
 STEP = 1e-4
-RUBBER_SPEED = 30.0  # of the crank, rad/s
+RUBBER_SPEED = 30.0  # angular velocity of the crank, rad/s
 HEAD = (
     "| dofs | solves a step | assemblies a step | factorizations a step | step, ms "
     "| of a reduced body, ms | on two ranks, ms | one over two ranks | processor, ms "
@@ -287,7 +287,7 @@ def main() -> None:
 
 def peers_rows(runs: dict[str, list[dict[str, Any]]]) -> None:
     """Print a line for each program; stop if the deflections differ."""
-    first_runs = next(iter(runs.values()))  # of the package
+    first_runs = next(iter(runs.values()))  # runs of the package
     reference = first_runs[0]
     for name, samples in runs.items():
         first = samples[0]

@@ -28,7 +28,7 @@ from children import child, median, report
 from engine import ENDS, RADIUS, package
 from reduction import SIZES
 
-STEPS = 500  # of each run
+STEPS = 500  # number of steps of each run
 
 
 def prepare(path: Path, size: float) -> dict[str, Any]:

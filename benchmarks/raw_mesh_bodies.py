@@ -23,7 +23,7 @@ import numpy as np
 __all__ = ["START", "STEP", "angle", "deflection", "exudyn", "plain"]
 
 STEP, START, SPEED, RISE, LENGTH = 1e-4, 50.0, 10.0, 0.008, 0.3
-TOLERANCE = 1e-8  # of a residual, relative to the elastic forces
+TOLERANCE = 1e-8  # largest residual, relative to the elastic forces
 Array = np.ndarray
 Steps = Callable[[int], None]
 

@@ -54,7 +54,7 @@ SIZES = {
     "504k": 0.00137,
     "891k": 0.00111,
 }
-"""Largest element of the rod's mesh by the number of displacements, roughly."""
+"""Element sizes of the mesh of the rod by its approximate number of displacements."""
 PROGRAMS = (
     "package",
     "ordering of CHOLMOD",

@@ -180,7 +180,7 @@ def direct_model(m: dict[str, float], ratio: float, ranks: int) -> dict[str, flo
     """Return modelled times of the direct solver, s, with `ratio` times the measured dofs."""
     front = m["largest front"] * ratio ** m["largest front, power of dofs"]
     busy = min(ranks, max(1.0, (front / FRONT_ROWS) ** 2))  # ranks that the largest front employs
-    steps = 3 * front / FRONT_ROWS  # in sequence, down the tree of fronts whose sizes halve
+    steps = 3 * front / FRONT_ROWS  # successive steps: along the tree, each front has half the size
     hop = LATENCY * max(1.0, math.log2(ranks))
     bus = 1.0 if ranks == 1 else max(1.0, m["bus"])
     solves = STATIC / BLOCK + LANCZOS_BLOCKS
@@ -211,7 +211,7 @@ def iterative_model(m: dict[str, float], ratio: float, ranks: int) -> dict[str, 
     surface = 2 * 6 * (m["dofs"] * ratio / ranks / 3) ** (2 / 3) * 3  # two layers of nodes
     halo = 0.0 if ranks == 1 else NEIGHBOURS * LATENCY + 8 * BLOCK * surface / BANDWIDTH
     mode_cycles = ACTIVE * m["mode iterations"] * m["vectors"]
-    cycles = STATIC * m["iterations"] + mode_cycles  # of single columns
+    cycles = STATIC * m["iterations"] + mode_cycles  # number of cycles for single columns
     vectors = max(0.0, m["cycle"] - PRODUCTS_PER_CYCLE * m["product"] - m["coarse solution"])
     front = (
         m["largest front"] / 4 * ratio ** m["largest front, power of dofs"]

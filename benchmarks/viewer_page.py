@@ -29,7 +29,7 @@ from dolfinx_mbd.plotting.viewer.page import asset
 
 LENGTH, WIDTH, THICKNESS = 0.3, 0.15, 0.003  # m
 ROD_AREA = 0.088  # gives about the requested number of nodes on the rod, m²
-RADIUS, SPEED, STEP = 0.1, 150.0, 2e-4  # of the crank, m and rad/s; s
+RADIUS, SPEED, STEP = 0.1, 150.0, 2e-4  # crank radius, m; speed, rad/s; time step, s
 
 PICTURES = """async () => {
   let count = 0;

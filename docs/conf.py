@@ -14,7 +14,8 @@ import dolfinx_mbd
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 sys.path.insert(0, str(HERE / "_ext"))
-os.environ["PYTHONPATH"] = os.pathsep.join(  # of reference_cases.py, and of the papers' models
+# Folders of reference_cases.py and of the models of the papers
+os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(
         None,
         [

@@ -399,7 +399,8 @@ def instance(
     """Return an instance of one of the classes; `hint` tells the user how to obtain one."""
     if not isinstance(value, kinds):
         classes = kinds if isinstance(kinds, tuple) else (kinds,)
-        titles = [getattr(k, "_title", k.__name__) for k in classes]  # of public subclasses
+        # Public subclasses may have titles
+        titles = [getattr(k, "_title", k.__name__) for k in classes]
         text = " or ".join("None" if title == "NoneType" else title for title in titles)
         reject(argument, value, f"{text}{f' ({hint})' if hint else ''}", InputTypeError)
     return value

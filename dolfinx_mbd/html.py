@@ -58,6 +58,7 @@ class HtmlView(ABC):
         """Return the rows of the table."""
 
     def _repr_html_(self) -> str:
+        """Return the table and, if a scene of this class exists, the scene as HTML, for IPython."""
         supplied("scenes")
         scenes = (scene(self) for kind, scene in _SCENES.items() if isinstance(self, kind))
         return f"{html_table(self._html_rows())}{next(scenes, '')}"

@@ -43,6 +43,7 @@ class Phases:
         self._print("done")
 
     def _print(self, text: str) -> None:
+        """Print a line with the elapsed time, if the progress is shown."""
         if self._show:
             seconds = perf_counter() - self._start
             print(f"{self._title} {seconds:8.1f} s  {text}", file=sys.stderr, flush=True)

@@ -110,7 +110,7 @@ def _submit(
                 yield pending.pop(future), result
     except InputError:
         raise
-    except Exception as error:  # of the executor: `function` returns its own errors
+    except Exception as error:  # an error of the executor; `function` returns its errors
         text = f"a worker process could not accept its task ({type(error).__name__}: {error})"
         if isinstance(error, BrokenExecutor):
             text = "a worker process ended early, for example because memory ran out"

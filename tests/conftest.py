@@ -1,4 +1,4 @@
-"""Shared by all tests: the communicator, and tidiness after each test as DOLFINx does it."""
+"""Fixtures of all tests: the communicator, and the release of PETSc objects after each test."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def _look_up_once() -> Iterator[None]:
     """Keep what FFCx and UFL would find or build again for each form, which never changes.
 
     FFCx lists its whole cache to load a form, setuptools reads the entry points of all installed
-    packages six times to compile one, and UFL creates a cell and all its parts each time that
-    somebody asks an element for its cell. Processes that tests start do without this.
+    packages six times to compile one, and UFL creates a cell and all its parts each time the cell
+    of an element is requested. Processes that tests start do without this.
     """
     import basix.ufl
     from ffcx.codegeneration import jit

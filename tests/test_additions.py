@@ -241,7 +241,7 @@ CHANGED = {
     "an analysis": {"analyses/__init__.py"},
     "an export": {"io/export/common.py"},
 }
-"""Files of the package that an addition changes; its own file is another one."""
+"""Files of the package that an addition changes besides its own file."""
 
 
 @pytest.fixture(scope="module")

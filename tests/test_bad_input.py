@@ -76,7 +76,7 @@ CRANK = {"crank_radius": 0.04, "crank_mass": 1.0, "piston_mass": 0.2, "speed": 1
 
 @dataclass(frozen=True)
 class Bench:
-    """What the cases are made of.
+    """Objects that the cases share.
 
     Attributes:
         comm: All ranks.
@@ -113,7 +113,7 @@ Call = Callable[[Bench], object]
 
 
 def case(name: str, text: str, call: Call, kind: type[Exception] = ValueError) -> Any:
-    """Return a case: the pattern of the message, the call, the kind of error."""
+    """Return a case with the pattern of the message, the call, and the type of the error."""
     return pytest.param(call, kind, text, id=name)
 
 
@@ -710,7 +710,7 @@ def test_interrupted_run(bench: Bench, stride: int) -> None:
     assert np.array_equal(solution.q[-1], whole.q[5])
 
 
-def test_step_that_fails_keeps_what_was_before(bench: Bench) -> None:
+def test_error_of_a_failed_step_contains_the_states_before_it(bench: Bench) -> None:
     def late(t: float, motion: Any) -> tuple[float, float, float]:
         return wild(t, motion) if t > 0.055 else (0.0, 1.0, 0.0)
 

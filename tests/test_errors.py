@@ -67,7 +67,7 @@ for k in range(4):
 def test_equal_warnings_of_a_line_are_shown_as_the_filters_say(
     filters: list[Any], count: int
 ) -> None:
-    """One text differs; a cell of a notebook that runs again shows its warnings again."""
+    """Python's filters apply to the two texts of the cell, each time the cell is run."""
     for _ in range(2):
         with warnings.catch_warnings(record=True) as records:
             warnings.resetwarnings()

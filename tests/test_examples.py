@@ -56,7 +56,7 @@ FOLDERS = (
 """Folders of `dolfinx_mbd` whose examples are run; their public names must all have one."""
 
 RUNS = ("results", "design.runs", "dynamics.stepping")
-"""Folders likewise, whose examples use the names of `analyses`."""
+"""Further folders with examples for all public names, which use the names of `analyses`."""
 
 SAME_NAMES = dict.fromkeys(
     ("design.identification", "design.optimization", "design.sensitivity", "fem.interfaces"),
@@ -65,7 +65,7 @@ SAME_NAMES = dict.fromkeys(
 """Folders whose examples use the names of another folder."""
 
 WITH_BODY = ("body", "body.response", "plotting")
-"""Folders likewise, whose examples use a body and a simulation without creating them."""
+"""Further such folders, whose examples use a body and a simulation without creating them."""
 
 OTHERS = (
     "analyses.studies",

@@ -221,7 +221,7 @@ SHARED = {
     "plot_waterfall": "plot_energies",
     "plot_work": "plot_energies",
 }
-"""Other functions, and a tested one that writes the same kind of file by the same function."""
+"""Writers that are not tested, each with a tested one that uses the same function."""
 
 READERS = {
     "BearingTable.read", "PressureTable.read", "ReducedBody.load", "Solution.load", "StepPart",

@@ -1,4 +1,4 @@
-"""Text files of other programs, in the codes of Windows and in UTF-16."""
+"""Text files of other programs in several encodings, also those of Windows."""
 
 from __future__ import annotations
 
@@ -16,27 +16,29 @@ from dolfinx_mbd.mechanism.mechanisms import PressureTable
 
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="reads files on one rank")
 
-CODES = ["utf-8", "utf-8-sig", "latin-1", "cp1252", "utf-16"]
+ENCODINGS = ["utf-8", "utf-8-sig", "latin-1", "cp1252", "utf-16"]
 
 
-def pressures(path: Path, code: str) -> Path:
+def pressures(path: Path, encoding: str) -> Path:
     """Write a table of pressures with German titles in an encoding."""
     angle = np.arange(0.0, 721.0, 5.0)
     rows = "\r\n".join(f"{a:g},{2 + np.cos(np.radians(a / 2)):.6f}" for a in angle)
-    path.write_bytes(f"Winkel [°],Druck [bar] µ\r\n{rows}".encode(code))
+    path.write_bytes(f"Winkel [°],Druck [bar] µ\r\n{rows}".encode(encoding))
     return path
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_pressures(tmp_path: Path, code: str) -> None:
-    table = PressureTable.read(pressures(tmp_path / "gas.csv", code))
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_pressures(tmp_path: Path, encoding: str) -> None:
+    table = PressureTable.read(pressures(tmp_path / "gas.csv", encoding))
     assert table(0.0) == pytest.approx(3e5) and table(2 * np.pi) == pytest.approx(1e5)
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_bearings(tmp_path: Path, code: str) -> None:
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_bearings(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "bearing.csv"
-    path.write_bytes("speed [rpm],kxx [N/m],cxx,Dämpfung\n0,1e7,2,0\n3000,2e7,3,1\n".encode(code))
+    path.write_bytes(
+        "speed [rpm],kxx [N/m],cxx,Dämpfung\n0,1e7,2,0\n3000,2e7,3,1\n".encode(encoding)
+    )
     table = mbd.mechanism.BearingTable.read(path)
     assert table.range[1] == pytest.approx(100 * np.pi)
 

@@ -55,11 +55,21 @@ GROUPS = {
         "Contact, clearance and gears": "contact",
     }
 }
-"""Headings of large pages, with the modules of their names. The longest fitting module counts;
-the heading with an empty one takes the rest."""
+"""Headings of large pages, each with the modules (separated by blanks) whose names it lists.
 
-SHARED = {"Eigenvalues", "History", "HtmlPage", "Poles", "Sensors", "_Curve", "_Isotropic"}
-"""Bases without an entry of their own; the entries of their subclasses contain their members."""
+A name belongs to the heading with the longest module that contains it; all other names belong to
+the heading without a module.
+"""
+
+BASES_WITHOUT_ENTRY = {
+    *("Eigenvalues", "History", "HtmlPage", "Poles", "Sensors"),
+    *("_Curve", "_Isotropic"),
+}
+"""Names of base classes that no page documents.
+
+The entry of a class with such a base also shows its inherited members; those of other classes show
+only the members that the class itself defines.
+"""
 
 
 def page(part: str, title: str) -> str:
@@ -103,7 +113,7 @@ def entry(name: str, value: Any) -> list[str]:
     """Return the lines that document a class or a function; other values have none."""
     if inspect.isclass(value):
         members = [] if issubclass(value, tuple) else ["   :members:"]
-        if any(base.__name__ in SHARED for base in value.__mro__):
+        if any(base.__name__ in BASES_WITHOUT_ENTRY for base in value.__mro__):
             members.append("   :inherited-members:")
         return [f".. autoclass:: {name}", *members, ""]
     return [f".. autofunction:: {name}", ""] if callable(value) else []

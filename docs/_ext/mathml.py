@@ -18,7 +18,8 @@ def converted(text: str, **options: str) -> str:
         return "^{" + r"\prime " * len(match[1]) + match[2].strip("{}") + "}"
 
     markup = convert(re.sub(r"('+)\^(\{[^{}]*\}|\S)", merged, text), **options)
-    space = '<mo lspace="0.17em" rspace="0.17em">'  # as TeX around names of functions
+    # The space that TeX puts around names of functions
+    space = '<mo lspace="0.17em" rspace="0.17em">'
     return re.sub("<mi>(sin|cos|tan|exp|log|ln|min|max)</mi>", rf"{space}\1</mo>", markup)
 
 

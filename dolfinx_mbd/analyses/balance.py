@@ -51,62 +51,62 @@ _STEADY = 1e-6  # largest unbalanced force of a steady rotation, relative to the
 _ROTATION = 0.3  # rotation of the mechanism after which its forces must balance as before, rad
 
 
-def set_forces(at: Assembler, t: float, axes: Axes) -> SmallMotions:
+def set_forces(eqs: Assembler, t: float, axes: Axes) -> SmallMotions:
     """Set velocities, accelerations and reactions (least squares); return the linear equations."""
-    set_steady_velocities(at, axes)
-    at.a[:] = steady_rates(at, axes)
-    return balanced_motions(at, t, axes)
+    set_steady_velocities(eqs, axes)
+    eqs.a[:] = steady_rates(eqs, axes)
+    return balanced_motions(eqs, t, axes)
 
 
-def restore_constraints(at: Assembler, t: float) -> None:
+def restore_constraints(eqs: Assembler, t: float) -> None:
     """Satisfy the constraints by moving the bodies or, if that fails, by deforming them."""
-    s = at.system
-    q = at.q.copy()
+    s = eqs.system
+    q = eqs.q.copy()
     try:
-        assemble(at, t)
+        assemble(eqs, t)
     except AssemblyError:
         if not len(s.elastic):
             raise
-        at.q[:] = q
-        assemble(at, t, columns=np.arange(s.num_velocities))  # all coordinates may change
-    at.update_poses(t)
+        eqs.q[:] = q
+        assemble(eqs, t, columns=np.arange(s.num_velocities))  # all coordinates may change
+    eqs.update_poses(t)
 
 
-def bounded(at: Assembler, increments: Array) -> Array:
+def bounded(eqs: Assembler, increments: Array) -> Array:
     """Return increments (nv,), scaled if a displacement, m, or rotation, rad, is large."""
-    rigid = at.system.rigid
-    is_rotation = row_groups(at.system)[rigid] % 3 == 1
-    sizes = np.where(is_rotation, 1.0, max(at.system.size, 1.0))  # rad or m
+    rigid = eqs.system.rigid
+    is_rotation = row_groups(eqs.system)[rigid] % 3 == 1
+    sizes = np.where(is_rotation, 1.0, max(eqs.system.size, 1.0))  # rad or m
     largest = float((np.abs(increments[rigid]) / sizes).max(initial=0.0))
     return increments * min(1.0, _MAX_STEP / max(largest, 1e-300))
 
 
-def small_step(at: Assembler, t: float, axes: Axes, delta: Array) -> SmallMotions:
-    """Move by increments (nv,) from the state of `at`, and set the forces there."""
-    states = at.system.states  # states of loads; their values are in v, not in q
+def small_step(eqs: Assembler, t: float, axes: Axes, delta: Array) -> SmallMotions:
+    """Move by increments (nv,) from the state of `eqs`, and set the forces there."""
+    states = eqs.system.states  # states of loads; their values are in v, not in q
     move = delta.copy()
     move[states] = 0.0
-    at.move(at.q.copy(), move)
-    at.v[states] += delta[states]
-    restore_constraints(at, t)
-    return set_forces(at, t, axes)
+    eqs.move(eqs.q.copy(), move)
+    eqs.v[states] += delta[states]
+    restore_constraints(eqs, t)
+    return set_forces(eqs, t, axes)
 
 
-def newton_balance(at: Assembler, t: float, axes: Axes, tolerance: float) -> bool:
+def newton_balance(eqs: Assembler, t: float, axes: Axes, tolerance: float) -> bool:
     """Move to the equilibrium that Newton's method finds; return whether it converged."""
     try:
-        motions = set_forces(at, t, axes)
+        motions = set_forces(eqs, t, axes)
         for _ in range(_ITERATIONS):
-            _, ratio = unbalanced(at, t)
+            _, ratio = unbalanced(eqs, t)
             if ratio <= tolerance:
                 return True
             basis = free_directions(motions)
             K = basis.T @ motions.statics @ basis
             if not basis.shape[1] or not np.isfinite(K).all():
                 return False
-            force = basis.T @ (motions.to_increments.T @ at.rows)  # unbalanced
+            force = basis.T @ (motions.to_increments.T @ eqs.rows)  # unbalanced
             step = _solve(K, force)
-            moved = _damped_step(at, t, axes, motions, basis, K, step)
+            moved = _damped_step(eqs, t, axes, motions, basis, K, step)
             if moved is None:
                 return False
             motions = moved
@@ -121,7 +121,7 @@ def _solve(K: Array, force: Array) -> Array:
 
 
 def _damped_step(
-    at: Assembler,
+    eqs: Assembler,
     t: float,
     axes: Axes,
     motions: SmallMotions,
@@ -130,57 +130,57 @@ def _damped_step(
     step: Array,
 ) -> SmallMotions | None:
     """Move by a fraction of a correction that is followed by a smaller one; None if none is."""
-    start = at.state(t)
+    start = eqs.state(t)
     increments = basis @ step
-    delta = bounded(at, increments)
+    delta = bounded(eqs, increments)
     fraction = float(np.linalg.norm(delta)) / max(float(np.linalg.norm(increments)), 1e-300)
     size = float(np.linalg.norm(step))
     for _ in range(_HALVINGS):
-        at.put(start)
+        eqs.put(start)
         try:
-            trial = small_step(at, t, axes, motions.to_increments @ (fraction * increments))
+            trial = small_step(eqs, t, axes, motions.to_increments @ (fraction * increments))
         except AssemblyError:
             trial = None
-        if trial is not None and np.isfinite(at.rows).all():
-            next_step = _solve(K, basis.T @ (trial.to_increments.T @ at.rows))
+        if trial is not None and np.isfinite(eqs.rows).all():
+            next_step = _solve(K, basis.T @ (trial.to_increments.T @ eqs.rows))
             if np.linalg.norm(next_step) <= (1 - _DECREASE * fraction) * size:
                 return trial
-            _, ratio = unbalanced(at, t)
+            _, ratio = unbalanced(eqs, t)
             if ratio <= _ROUND_OFF:
                 return trial
         fraction *= 0.5
     return None
 
 
-def is_unstable(at: Assembler, t: float, axes: Axes) -> bool:
+def is_unstable(eqs: Assembler, t: float, axes: Axes) -> bool:
     """Return whether small disturbances of the steady rotation grow."""
-    motions = set_forces(at, t, axes)
+    motions = set_forces(eqs, t, axes)
     basis = free_directions(motions)
     if not basis.shape[1]:
         return False
-    poles, _ = poles_of(*motions.reduced(basis), len(at.system.states))
+    poles, _ = poles_of(*motions.reduced(basis), len(eqs.system.states))
     return grows(poles)
 
 
-def check_steady(at: Assembler, t: float, axes: Axes) -> None:
+def check_steady(eqs: Assembler, t: float, axes: Axes) -> None:
     """Raise an error if the forces do not balance after a part of the rotation."""
-    state, speed = at.state(t), float(np.linalg.norm(axes.spin[0]))
+    state, speed = eqs.state(t), float(np.linalg.norm(axes.spin[0]))
     if axes.rotors is not None:
         speed = max(speed, float(np.linalg.norm(axes.rotors, axis=1).max()))
     if not speed:
         return
     step = _ROTATION / speed
-    later_axes = move_steadily(at, axes, step)
-    at.a[:] = steady_rates(at, later_axes)
-    balanced_motions(at, t + step, later_axes)
-    row, ratio = unbalanced(at, t + step)
-    force = abs(at.rows[row])
-    at.put(state)
-    at.update_poses(t)
+    later_axes = move_steadily(eqs, axes, step)
+    eqs.a[:] = steady_rates(eqs, later_axes)
+    balanced_motions(eqs, t + step, later_axes)
+    row, ratio = unbalanced(eqs, t + step)
+    force = abs(eqs.rows[row])
+    eqs.put(state)
+    eqs.update_poses(t)
     if ratio > _STEADY:
         raise EquilibriumError(
             f"no steady rotation at t = {t:g} s: the forces change while the mechanism rotates; "
-            f"after {_ROTATION:g} rad, {at.system.row_name(row)} is left with {force:.3g} (N or "
+            f"after {_ROTATION:g} rad, {eqs.system.row_name(row)} is left with {force:.3g} (N or "
             "N m) unbalanced. Gravity across the axis, time-dependent loads, or supports with "
             "different stiffness in two directions have this effect; a round and balanced rotor "
             "has an equilibrium in axes='global'. Otherwise use mbd.analyses.periodic"

@@ -199,17 +199,17 @@ class _Point:
         unbalance: Largest unbalanced force, relative to the acting forces.
     """
 
-    def __init__(self, at: Assembler, state: State, axes: Axes) -> None:
-        at.q[:], at.v[:], at.angles[:] = state.q, state.v, state.angles
-        restore_constraints(at, state.time)
-        motions = set_forces(at, state.time, axes)
+    def __init__(self, eqs: Assembler, state: State, axes: Axes) -> None:
+        eqs.q[:], eqs.v[:], eqs.angles[:] = state.q, state.v, state.angles
+        restore_constraints(eqs, state.time)
+        motions = set_forces(eqs, state.time, axes)
         basis = free_directions(motions)
-        self.rows, self.to_free = at.rows.copy(), basis.T @ motions.to_increments.T
+        self.rows, self.to_free = eqs.rows.copy(), basis.T @ motions.to_increments.T
         self.force, self.K = self.to_free @ self.rows, basis.T @ motions.statics @ basis
         self.columns = motions.to_increments @ basis
         self.project = basis.T @ motions.mass @ motions.to_increments.T
-        _, self.unbalance = unbalanced(at, state.time)
-        self.state = at.state(state.time)
+        _, self.unbalance = unbalanced(eqs, state.time)
+        self.state = eqs.state(state.time)
 
 
 class _Curve:
@@ -250,13 +250,13 @@ class _Curve:
         for value, known, point in self._points:
             if value == p and (known is state or point.state is state):
                 return point
-        at = self.at(p)
-        if len(state.q) != len(at.q):
+        eqs = self.at(p)
+        if len(state.q) != len(eqs.q):
             raise InputError(
-                f"build({p:g}) returns a mechanism with {len(at.q)} coordinates, and another one "
+                f"build({p:g}) returns a mechanism with {len(eqs.q)} coordinates, and another one "
                 f"with {len(state.q)}; all mechanisms must have the same parts"
             )
-        point = _Point(at, state, self.axes(p))
+        point = _Point(eqs, state, self.axes(p))
         self._points.append((p, state, point))
         return point
 
@@ -270,14 +270,14 @@ class _Curve:
 
     def _add(self, p: float, state: State) -> None:
         """Add a point with its stability."""
-        point, axes, at = self.point(p, state), self.axes(p), self.at(p)
-        at.put(point.state)
-        at.update_poses(state.time)
+        point, axes, eqs = self.point(p, state), self.axes(p), self.at(p)
+        eqs.put(point.state)
+        eqs.update_poses(state.time)
         if axes.spin.any():
-            check_steady(at, state.time, axes)
+            check_steady(eqs, state.time, axes)
         self.parameters.append(p)
         self.states.append(point.state)
-        self.stable.append(not is_unstable(at, state.time, axes))
+        self.stable.append(not is_unstable(eqs, state.time, axes))
 
     def follow(self, step: float, longest: float, max_points: int) -> None:
         """Add points until the parameter leaves the span."""
@@ -440,11 +440,11 @@ class _Curve:
 
     def _moved(self, p: float, state: State, delta: Array) -> State:
         """Return a state after increments (nv,) of its coordinates and of the states of loads."""
-        at, states = self.at(p), self.at(p).system.states
-        at.q[:], at.v[:], at.angles[:] = state.q, state.v, state.angles
+        eqs, states = self.at(p), self.at(p).system.states
+        eqs.q[:], eqs.v[:], eqs.angles[:] = state.q, state.v, state.angles
         move = delta.copy()
         move[states] = 0.0
-        at.move(state.q, move)
-        at.v[states] += delta[states]
-        at.update_poses(state.time)
-        return at.state(state.time)
+        eqs.move(state.q, move)
+        eqs.v[states] += delta[states]
+        eqs.update_poses(state.time)
+        return eqs.state(state.time)

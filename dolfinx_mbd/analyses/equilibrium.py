@@ -127,28 +127,28 @@ def equilibrium(
     omega = np.zeros(3) if spin is None else vector("spin", spin, unit="rad/s")
     number("tolerance", tolerance, positive=True, high=1.0)
     integer("max_iterations", max_iterations, low=1)
-    at = Assembler(system)
-    at.q[:] = coordinates(system, q)
-    at.v[system.states] = system.initial_states
+    eqs = Assembler(system)
+    eqs.q[:] = coordinates(system, q)
+    eqs.v[system.states] = system.initial_states
     if angles is not None:
-        at.angles[:] = array("angles", angles, at.angles.shape)
+        eqs.angles[:] = array("angles", angles, eqs.angles.shape)
     if choice("axes", axes, ("body", "global")) == "global":
         if spin is not None:
             reject("spin", spin, "None with axes='global', where the bodies have their own spins")
-        return _rotor_equilibrium(at, t, tolerance, max_iterations)
-    state = _search(at, t, omega, tolerance, max_iterations)
+        return _rotor_equilibrium(eqs, t, tolerance, max_iterations)
+    state = _search(eqs, t, omega, tolerance, max_iterations)
     if omega.any() and not system.has_mesh_bodies:  # `_search` has checked those
-        check_steady(at, t, Axes.common(system, omega))
+        check_steady(eqs, t, Axes.common(system, omega))
     check_deformation(system, [state])
     return state
 
 
-def _rotor_equilibrium(at: Assembler, t: float, tolerance: float, max_iterations: int) -> State:
+def _rotor_equilibrium(eqs: Assembler, t: float, tolerance: float, max_iterations: int) -> State:
     """Return the equilibrium of bodies that rotate about axes that do not move."""
-    system = at.system
+    system = eqs.system
     system.check_reduced("equilibrium(axes='global')")
     # The initial state defines the angular velocity of each body in its own axes, and the search
-    # starts at the coordinates of `at`
+    # starts at the coordinates of `eqs`
     start = consistent_state(system, elastic_start="undeformed")
     for body, part in zip(system.bodies, system.v_slices, strict=True):
         origin_speed = (
@@ -164,73 +164,73 @@ def _rotor_equilibrium(at: Assembler, t: float, tolerance: float, max_iterations
             )
     # common axes that do not rotate, and the rotation of each body relative to them
     axes = Axes.common(system, np.zeros(3)).with_rotors(system, start.q, start.v)
-    restore_constraints(at, t)
-    first = at.state(t)
-    if not newton_balance(at, t, axes, tolerance):
-        at.put(first)
-        at.update_poses(t)
-        _downhill(at, t, axes, tolerance, max_iterations)
-    state = at.state(t)
+    restore_constraints(eqs, t)
+    first = eqs.state(t)
+    if not newton_balance(eqs, t, axes, tolerance):
+        eqs.put(first)
+        eqs.update_poses(t)
+        _downhill(eqs, t, axes, tolerance, max_iterations)
+    state = eqs.state(t)
     if system.num_constraints:
-        row, speed = constraint_speed(at, t)
-        if speed > _SPEED * max(1.0, float(np.abs(at.v).max())):
+        row, speed = constraint_speed(eqs, t)
+        if speed > _SPEED * max(1.0, float(np.abs(eqs.v).max())):
             raise InputError(
                 f"the bodies cannot rotate about their axes: {system.constraint_name(row)} would "
                 f"move at {speed:.3g} (m/s or rad/s)",
                 argument="axes",
                 value="global",
             )
-    check_steady(at, t, axes)
+    check_steady(eqs, t, axes)
     check_deformation(system, [state])
     return state
 
 
 def _search(
-    at: Assembler, t: float, omega: Array, tolerance: float = 1e-9, max_iterations: int = 200
+    eqs: Assembler, t: float, omega: Array, tolerance: float = 1e-9, max_iterations: int = 200
 ) -> State:
     """Return the equilibrium that is reached from the point of evaluation."""
-    system = at.system
+    system = eqs.system
     if system.has_mesh_bodies:
-        state = mesh_equilibrium(at, t, omega, tolerance)
-        _check_spin(at, t, omega)
+        state = mesh_equilibrium(eqs, t, omega, tolerance)
+        _check_spin(eqs, t, omega)
         return state
     axes = Axes.common(system, omega)
-    restore_constraints(at, t)
-    start, unstable = at.state(t), None
+    restore_constraints(eqs, t)
+    start, unstable = eqs.state(t), None
     if omega.any():
-        if newton_balance(at, t, axes, tolerance):
-            _check_spin(at, t, omega)
-            unstable = at.state(t)
-            if not is_unstable(at, t, axes):
+        if newton_balance(eqs, t, axes, tolerance):
+            _check_spin(eqs, t, omega)
+            unstable = eqs.state(t)
+            if not is_unstable(eqs, t, axes):
                 return unstable
-        at.put(start)
-        at.update_poses(t)
+        eqs.put(start)
+        eqs.update_poses(t)
     try:
-        return _downhill(at, t, axes, tolerance, max_iterations)
+        return _downhill(eqs, t, axes, tolerance, max_iterations)
     except (EquilibriumError, np.linalg.LinAlgError):
         if unstable is None:
             raise
-        at.put(unstable)
-        at.update_poses(t)
+        eqs.put(unstable)
+        eqs.update_poses(t)
         return unstable
 
 
-def _downhill(at: Assembler, t: float, axes: Axes, tolerance: float, max_iterations: int) -> State:
+def _downhill(eqs: Assembler, t: float, axes: Axes, tolerance: float, max_iterations: int) -> State:
     """Return the equilibrium that is reached by steps towards stable equilibria."""
-    system = at.system
+    system = eqs.system
     for _ in range(max_iterations):
-        motions = set_forces(at, t, axes)
-        row, ratio = unbalanced(at, t)
+        motions = set_forces(eqs, t, axes)
+        row, ratio = unbalanced(eqs, t)
         if ratio <= tolerance:
-            _check_spin(at, t, axes.spin[0])
-            return at.state(t)
+            _check_spin(eqs, t, axes.spin[0])
+            return eqs.state(t)
         basis = free_directions(motions)
         if not basis.shape[1] or not np.isfinite(motions.stiffness).all():
             break
-        _advance(at, t, axes, motions, _step(motions, basis, at))
+        _advance(eqs, t, axes, motions, _step(motions, basis, eqs))
     raise EquilibriumError(
         f"no equilibrium at t = {t:g} s: {system.row_name(row)} is left with "
-        f"{abs(at.rows[row]):.3g} (N or N m) unbalanced after {max_iterations} steps. Perhaps "
+        f"{abs(eqs.rows[row]):.3g} (N or N m) unbalanced after {max_iterations} steps. Perhaps "
         "nothing resists a load, or the initial position (q) is too far from an equilibrium"
     )
 
@@ -262,29 +262,29 @@ def quasi_static_motion(
     """
     instance("system", system, System)
     omega = np.zeros(3) if spin is None else vector("spin", spin, unit="rad/s")
-    at = Assembler(system)
-    at.q[:] = coordinates(system)
-    at.v[system.states] = system.initial_states
+    eqs = Assembler(system)
+    eqs.q[:] = coordinates(system)
+    eqs.v[system.states] = system.initial_states
     states: list[State] = []
     for t in increasing("times", times, unit="s").tolist():
-        states.append(_search(at, t, omega))
-        at.angles[:] = states[-1].angles
+        states.append(_search(eqs, t, omega))
+        eqs.angles[:] = states[-1].angles
     check_deformation(system, states)
     return Solution(system, states)
 
 
-def _step(motions: SmallMotions, basis: Array, at: Assembler) -> Array:
+def _step(motions: SmallMotions, basis: Array, eqs: Assembler) -> Array:
     """Return the increments (nv,) of a bounded Newton step.
 
     If the stiffness is not positive definite, its eigenvalues k are replaced by |k|. The states of
     loads are eliminated if their equations determine them as functions of the motion.
     """
     K = basis.T @ motions.statics @ basis
-    force = basis.T @ (motions.to_increments.T @ at.rows)
+    force = basis.T @ (motions.to_increments.T @ eqs.rows)
     count = K.shape[1] - len(motions.states)
     if len(motions.states):
-        return bounded(at, basis @ _step_with_states(K, force, count))
-    return bounded(at, basis @ _newton_step(K, force))
+        return bounded(eqs, basis @ _step_with_states(K, force, count))
+    return bounded(eqs, basis @ _newton_step(K, force))
 
 
 def _newton_step(K: Array, force: Array) -> Array:
@@ -315,55 +315,55 @@ def _step_with_states(K: Array, force: Array, num_motions: int) -> Array:
     return np.concatenate([motion, -state_changes - by_motions @ motion])
 
 
-def _advance(at: Assembler, t: float, axes: Axes, motions: SmallMotions, step: Array) -> None:
+def _advance(eqs: Assembler, t: float, axes: Axes, motions: SmallMotions, step: Array) -> None:
     """Move by a step, halved while the force along the step changes sign and does not decrease.
 
     The step ends at the first contact that it closes. A longer step would be judged by invalid
     contact forces, for example if the teeth of gears pass through each other.
     """
-    start, angles, states = at.q.copy(), at.angles.copy(), at.system.states
-    delta, values = motions.to_increments @ step, at.v[states].copy()
-    bodies = slice(len(at.v) - len(states))
-    delta *= _fraction_to_contact(at, delta)
-    before = float(at.rows[bodies] @ delta[bodies])
+    start, angles, states = eqs.q.copy(), eqs.angles.copy(), eqs.system.states
+    delta, values = motions.to_increments @ step, eqs.v[states].copy()
+    bodies = slice(len(eqs.v) - len(states))
+    delta *= _fraction_to_contact(eqs, delta)
+    before = float(eqs.rows[bodies] @ delta[bodies])
     for _ in range(_HALVINGS):
-        at.angles[:] = angles
-        at.move(start, np.concatenate([delta[bodies], np.zeros(len(states))]))
-        at.v[states] = values + delta[states]
+        eqs.angles[:] = angles
+        eqs.move(start, np.concatenate([delta[bodies], np.zeros(len(states))]))
+        eqs.v[states] = values + delta[states]
         try:
-            restore_constraints(at, t)
-            trial = set_forces(at, t, axes)
-            force, move = trial.to_increments.T @ at.rows, motions.to_increments.T @ delta
+            restore_constraints(eqs, t)
+            trial = set_forces(eqs, t, axes)
+            force, move = trial.to_increments.T @ eqs.rows, motions.to_increments.T @ delta
             along = float(force[bodies] @ move[bodies])
             if along <= _OVERSHOOT * abs(before) or abs(before) < 1e-300:
                 break
         except AssemblyError:
             pass
         delta, before = 0.5 * delta, 0.5 * before
-    at.angles[:] = at.frames.joint_rotations()
+    eqs.angles[:] = eqs.frames.joint_rotations()
 
 
-def _fraction_to_contact(at: Assembler, delta: Array) -> float:
+def _fraction_to_contact(eqs: Assembler, delta: Array) -> float:
     """Return the fraction of an increment (nv,) after which the first open gap closes, up to 1."""
-    v = at.v.copy()
-    at.v[:] = delta
-    at.frames.update_velocities()
-    states = at.loads.contact_states()
-    at.v[:] = v
-    at.frames.update_velocities()
+    v = eqs.v.copy()
+    eqs.v[:] = delta
+    eqs.frames.update_velocities()
+    states = eqs.loads.contact_states()
+    eqs.v[:] = v
+    eqs.frames.update_velocities()
     gaps, rates = states[:, GAP], states[:, GAP_RATE]
     closing = (gaps >= 0.0) & (gaps + rates < 0.0)
-    distances = gaps[closing] + _CLOSED * at.system.size
+    distances = gaps[closing] + _CLOSED * eqs.system.size
     return min(1.0, float((distances / -rates[closing]).min(initial=1.0)))
 
 
-def _check_spin(at: Assembler, t: float, omega: Array) -> None:
+def _check_spin(eqs: Assembler, t: float, omega: Array) -> None:
     """Raise an error if the constraints do not permit the mechanism to rotate as a whole."""
-    s = at.system
+    s = eqs.system
     if not omega.any() or not s.num_constraints:
         return
-    row, speed = constraint_speed(at, t)
-    if speed > _SPEED * max(1.0, float(np.abs(at.v).max())):
+    row, speed = constraint_speed(eqs, t)
+    if speed > _SPEED * max(1.0, float(np.abs(eqs.v).max())):
         raise InputError(
             f"the mechanism cannot rotate as a whole with the spin {omega} rad/s: "
             f"{s.constraint_name(row)} would move at {speed:.3g} (m/s or rad/s)"

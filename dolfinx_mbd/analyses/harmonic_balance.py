@@ -179,15 +179,15 @@ def _last_period(system: System, run: Solution, period: float, steps: int) -> li
     begin = float(run.time[-1]) - old_period
     if begin < float(run.time[0]) - 1e-9 * old_period:
         reject("start", run, f"a run of at least one period, {period:.6g} s")
-    at, states = Assembler(system), []
+    eqs, states = Assembler(system), []
     for time in np.linspace(max(begin, float(run.time[0])), float(run.time[-1]), steps + 1):
         k = int(np.clip(np.searchsorted(run.time, time, side="right") - 1, 0, len(run) - 2))
         fraction = (time - run.time[k]) / (run.time[k + 1] - run.time[k])
-        at.move(run.q[k], fraction * increment_between(system, run.q[k], run.q[k + 1]))
+        eqs.move(run.q[k], fraction * increment_between(system, run.q[k], run.q[k + 1]))
         v, a, lam, angles = (
             (1 - fraction) * x[k] + fraction * x[k + 1] for x in (run.v, run.a, run.lam, run.angles)
         )
-        states.append(State(time * period / old_period, at.q.copy(), v, a, lam, angles))
+        states.append(State(time * period / old_period, eqs.q.copy(), v, a, lam, angles))
     return states
 
 
@@ -263,10 +263,10 @@ def motion_of(equations: HarmonicEquations) -> HarmonicMotion:
     for i in range(steps + 1):
         j, t = i % steps, first + i * equations.period / steps
         equations.put(t, x[j], v[j], a[j], lam[j], angles[i])
-        equations.at.residual(t)
+        equations.eqs.residual(t)
         _, ratio = equations.unbalanced(t)
         residual = max(residual, ratio)
-        states.append(equations.at.state(t))
+        states.append(equations.eqs.state(t))
     motion = HarmonicMotion(system, states)
     motion.period, motion.num_harmonics = equations.period, (len(equations.x) - 1) // 2
     motion.residual, motion.states, motion.equations = residual, states, equations

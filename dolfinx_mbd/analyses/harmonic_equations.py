@@ -93,7 +93,7 @@ class HarmonicEquations:
         self.system, self.spins = system, spins
         start, end = states[:-1:stride], states[-1]
         self.period, self.time = end.time - start[0].time, np.array([s.time for s in start])
-        self.at, self.origin = Assembler(system), start[0].q.copy()
+        self.eqs, self.origin = Assembler(system), start[0].q.copy()
         self.fine_angles = np.array([state.angles for state in states])
         self.angles = self.fine_angles[:-1:stride]
         count = len(start)
@@ -112,8 +112,8 @@ class HarmonicEquations:
 
     def _reference(self, t: float) -> Array:
         """Return the coordinates of the reference motion."""
-        self.at.move(self.origin, (t - float(self.time[0])) * self.spins)
-        return self.at.q.copy()
+        self.eqs.move(self.origin, (t - float(self.time[0])) * self.spins)
+        return self.eqs.q.copy()
 
     def velocities(self, x: Array, rate: Array) -> Array:
         """Return the velocities (..., nv) of increments and their rates."""
@@ -128,15 +128,15 @@ class HarmonicEquations:
 
     def put(self, t: float, x: Array, v: Array, a: Array, lam: Array, angles: Array) -> None:
         """Set the assembler to a point of the motion."""
-        at, move = self.at, x.copy()
+        eqs, move = self.eqs, x.copy()
         move[self.system.states] = 0.0
-        at.move(self._reference(t), move)
-        at.v[:], at.a[:], at.lam[:], at.angles[:] = v, a, lam, angles
+        eqs.move(self._reference(t), move)
+        eqs.v[:], eqs.a[:], eqs.lam[:], eqs.angles[:] = v, a, lam, angles
 
     def at_parameter(self, system: System, period: float) -> HarmonicEquations:
         """Return the equations of a similar mechanism with another period for the same motion."""
         other, ratio = copy.copy(self), period / self.period
-        other.system, other.at, other.period = system, Assembler(system), period
+        other.system, other.eqs, other.period = system, Assembler(system), period
         other.time, other.spins = self.time * ratio, np.asarray(self.spins / ratio)
         other.derivative = np.asarray(self.derivative / ratio)
         other.x, other.lam = self.x.copy(), self.lam.copy()
@@ -164,7 +164,7 @@ class HarmonicEquations:
         bases = []
         for k, _, _ in self._at_instants():
             free = len(self.x[0]) - len(states)
-            B, M = self.at.constraint_matrix()[:, :free], self._M[k][:free, :free]
+            B, M = self.eqs.constraint_matrix()[:, :free], self._M[k][:free, :free]
             basis = null_space(B, M) if len(B) else np.diag(np.diag(M) ** -0.5)
             bases.append(scipy.linalg.block_diag(basis, np.eye(len(states))))
         Z = np.array(bases)
@@ -203,7 +203,7 @@ class HarmonicEquations:
         a = self.derivative @ v
         for k, t in enumerate(map(float, self.time)):
             self.put(t, self.x[k], v[k], a[k], self.lam[k], self.angles[k])
-            self.at.residual(t)
+            self.eqs.residual(t)
             yield k, t, rate[k]
 
     def unbalanced(self, t: float) -> tuple[int, float]:
@@ -213,42 +213,42 @@ class HarmonicEquations:
         """
         groups = row_groups(self.system)
         sizes = np.full(count_groups(self.system), 1e-300)
-        np.maximum.at(sizes, groups, self.at.scale)
-        ratios = np.abs(np.nan_to_num(self.at.rows, nan=np.inf)) / sizes[groups]
+        np.maximum.at(sizes, groups, self.eqs.scale)
+        ratios = np.abs(np.nan_to_num(self.eqs.rows, nan=np.inf)) / sizes[groups]
         row = int(np.argmax(ratios))
         if len(self.system.states) or ratios[row] < _NEAR:
-            return unbalanced(self.at, t)
+            return unbalanced(self.eqs, t)
         return row, float(ratios[row])
 
     def forces(self) -> Array:
         """Return the unbalanced forces (N, nv) for the given multipliers."""
-        return np.array([self.at.rows.copy() for _ in self._at_instants()])
+        return np.array([self.eqs.rows.copy() for _ in self._at_instants()])
 
     def evaluate(self) -> None:
         """Compute forces and their derivatives; set the multipliers, `error` and `violation`."""
-        at, states = self.at, self.system.states
+        eqs, states = self.eqs, self.system.states
         self.error, self.violation, self.row = 0.0, 0.0, 0
         per_instant, numbers_of_free_motions = [], set()
         for k, t, rate in self._at_instants():
-            B = at.constraint_matrix()
+            B = eqs.constraint_matrix()
             if len(B):
-                self.lam[k] -= np.linalg.lstsq(B.T, at.rows, rcond=_RANK)[0]
-                at.lam[:] = self.lam[k]
-                at.residual(t)
+                self.lam[k] -= np.linalg.lstsq(B.T, eqs.rows, rcond=_RANK)[0]
+                eqs.lam[:] = self.lam[k]
+                eqs.residual(t)
             row, error = self.unbalanced(t)
             if not error <= self.error:
                 self.error, self.row = error, row
-            self.violation = max(self.violation, float(np.abs(at.values).max(initial=0.0)))
-            tangents = at.tangent(t)
+            self.violation = max(self.violation, float(np.abs(eqs.values).max(initial=0.0)))
+            tangents = eqs.tangent(t)
             T, by_x, by_rate = self._velocity_derivatives(self.x[k], rate)
             basis = null_space(B, tangents.M) if len(B) else np.diag(np.diag(tangents.M) ** -0.5)
-            fit = -np.linalg.lstsq(B, at.values, rcond=_RANK)[0] if len(B) else np.zeros(len(T))
+            fit = -np.linalg.lstsq(B, eqs.values, rcond=_RANK)[0] if len(B) else np.zeros(len(T))
             numbers_of_free_motions.add(basis.shape[1])
             inverse = np.linalg.inv(T)
             K = tangents.K.copy()
             K[:, states] = 0.0
             per_instant.append(
-                (at.rows.copy(), K, tangents.C, tangents.M, by_x @ inverse, by_rate, inverse,
+                (eqs.rows.copy(), K, tangents.C, tangents.M, by_x @ inverse, by_rate, inverse,
                  basis, fit)
             )  # fmt: skip
         if len(numbers_of_free_motions) > 1:

@@ -65,7 +65,8 @@ class InputHistory:
         """Warn if the changes (window, inputs) of an input alternate in sign and grow."""
         late = changes[len(changes) // 2 :]
         alternation = (late[1:] * late[:-1] < 0.0).mean(axis=0)
-        sizes = np.abs(changes.reshape(4, -1, len(self._names))).max(axis=1)  # of each quarter
+        # Largest change in each quarter
+        sizes = np.abs(changes.reshape(4, -1, len(self._names))).max(axis=1)
         unstable = (sizes[1:] > _GROWTH * sizes[:-1]).all(axis=0) & (alternation >= _ALTERNATION)
         unstable &= sizes[-1] > _SMALL * self._largest
         if not unstable.any():

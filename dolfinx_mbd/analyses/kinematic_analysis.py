@@ -88,25 +88,25 @@ def kinematic_analysis(
     instants = increasing("times", times, unit="s").tolist()
     if len(instants) > 1:
         check_drivers(system, instants[0], instants[-1])
-    at = Assembler(system)
-    at.q[:] = coordinates(system, q)
+    eqs = Assembler(system)
+    eqs.q[:] = coordinates(system, q)
     if elastic_start == "undeformed":
         for body, part in zip(system.bodies, system.q_slices, strict=True):
-            at.q[part.stop - body.num_elastic : part.stop] = 0.0
+            eqs.q[part.stop - body.num_elastic : part.stop] = 0.0
     states: list[State] = []
     rows: Index | None = None
     first_sign = 0.0
     try:
         for t in instants:
-            limit = _solve_position(at, t, states)
-            all_columns = at.constraint_matrix()
+            limit = _solve_position(eqs, t, states)
+            all_columns = eqs.constraint_matrix()
             B = all_columns[:, system.rigid]
             if rows is None:
                 redundant = [
                     r.row for r in find_redundant(system, all_columns, system.rigid, limit)
                 ]
                 rows = np.setdiff1d(np.arange(len(B)), redundant)
-                _check_determined(at, B, len(rows), t)
+                _check_determined(eqs, B, len(rows), t)
             scaled, _, _ = without_units(system, all_columns)
             # The sign differs between the assemblies that meet in a singular position
             sign = _orientation(scaled[rows][:, system.rigid])
@@ -121,7 +121,7 @@ def kinematic_analysis(
                 )
             undeformed = elastic_start == "undeformed"
             states.append(
-                _moving_state(at, B, t, limit) if undeformed else _quasi_static_state(at, t)
+                _moving_state(eqs, B, t, limit) if undeformed else _quasi_static_state(eqs, t)
             )
     except KinematicError as error:
         error.solution = Solution(system, states) if states else None
@@ -129,21 +129,21 @@ def kinematic_analysis(
     return Solution(system, states)
 
 
-def _solve_position(at: Assembler, t: float, states: list[State]) -> float:
+def _solve_position(eqs: Assembler, t: float, states: list[State]) -> float:
     """Move to the position at t that is nearest to the extrapolated motion.
 
     Return the limit for redundant constraints at this position, see `assemble`.
     """
-    s = at.system
+    s = eqs.system
     if states:
         last = states[-1]
         step = t - last.time
         delta = step * last.v + 0.5 * step * step * last.a
         delta[s.elastic] = 0.0
-        at.angles[:] = last.angles
-        at.move(last.q, delta)
+        eqs.angles[:] = last.angles
+        eqs.move(last.q, delta)
     try:
-        limit = assemble(at, t)
+        limit = assemble(eqs, t)
     except AssemblyError as error:
         if not states:
             raise
@@ -152,13 +152,13 @@ def _solve_position(at: Assembler, t: float, states: list[State]) -> float:
             f"past a singular position: {error}",
             t,
         ) from error
-    at.update_poses(t)
+    eqs.update_poses(t)
     return limit
 
 
-def _check_determined(at: Assembler, B: Array, rank: int, t: float) -> None:
+def _check_determined(eqs: Assembler, B: Array, rank: int, t: float) -> None:
     """Raise an error if the constraints do not determine all rigid motions."""
-    s = at.system
+    s = eqs.system
     free = B.shape[1] - rank
     if free == 0:
         return
@@ -186,26 +186,26 @@ def _orientation(rows: Array) -> float:
     return 0.0 if values[-1] < _SINGULAR * values[0] else float(np.linalg.slogdet(rows)[0])
 
 
-def _moving_state(at: Assembler, B: Array, t: float, limit: float) -> State:
+def _moving_state(eqs: Assembler, B: Array, t: float, limit: float) -> State:
     """Return the state with the velocities, accelerations and reactions of the rigid motion."""
-    s = at.system
-    at.v[:], at.a[:], at.lam[:] = 0.0, 0.0, 0.0
-    rate, _ = at.constraint_rates(t)
-    at.v[s.rigid] = np.linalg.lstsq(B, -rate, rcond=limit)[0]
-    _, bias = at.constraint_rates(t)
-    at.a[s.rigid] = np.linalg.lstsq(B, -bias, rcond=limit)[0]
-    at.residual(t)
-    at.lam[:] = np.linalg.lstsq(B.T, -at.rows[s.rigid], rcond=limit)[0]
-    return at.state(t)
+    s = eqs.system
+    eqs.v[:], eqs.a[:], eqs.lam[:] = 0.0, 0.0, 0.0
+    rate, _ = eqs.constraint_rates(t)
+    eqs.v[s.rigid] = np.linalg.lstsq(B, -rate, rcond=limit)[0]
+    _, bias = eqs.constraint_rates(t)
+    eqs.a[s.rigid] = np.linalg.lstsq(B, -bias, rcond=limit)[0]
+    eqs.residual(t)
+    eqs.lam[:] = np.linalg.lstsq(B.T, -eqs.rows[s.rigid], rcond=limit)[0]
+    return eqs.state(t)
 
 
-def _quasi_static_state(at: Assembler, t: float) -> State:
+def _quasi_static_state(eqs: Assembler, t: float) -> State:
     """Return the quasi-static state near the assembler's position, with full turns counted."""
-    state = consistent_state(at.system, t, q=at.q)
-    at.q[:] = state.q
-    at.update_poses(t)
-    at.angles[:] = at.frames.joint_rotations()
-    return replace(state, angles=at.angles.copy())
+    state = consistent_state(eqs.system, t, q=eqs.q)
+    eqs.q[:] = state.q
+    eqs.update_poses(t)
+    eqs.angles[:] = eqs.frames.joint_rotations()
+    return replace(state, angles=eqs.angles.copy())
 
 
 # ---- inverse dynamics ---------------------------------------------------------------------------
@@ -279,23 +279,23 @@ def inverse_dynamics(
     if len(set(axes)) < len(axes):
         reject("actuators", actuators, "a list with the axis of each joint once")
     same_joints = [j.name for j in motion.system.joints] == [j.name for j in system.joints]
-    at = Assembler(system)
+    eqs = Assembler(system)
     states: list[State] = []
     efforts, unbalanced_ratios = np.zeros((len(motion), len(axes))), np.zeros(len(motion))
     for k, t in enumerate(map(float, motion.time)):
-        at.q[:], at.v[:], at.a[:] = motion.q[k], motion.v[k], motion.a[k]
+        eqs.q[:], eqs.v[:], eqs.a[:] = motion.q[k], motion.v[k], motion.a[k]
         if same_joints:
-            at.angles[:] = motion.angles[k]
-        efforts[k] = _balance(at, t, axes)
-        row, unbalanced_ratios[k] = unbalanced(at, t)
+            eqs.angles[:] = motion.angles[k]
+        efforts[k] = _balance(eqs, t, axes)
+        row, unbalanced_ratios[k] = unbalanced(eqs, t)
         if unbalanced_ratios[k] > tolerance:
             raise InputError(
                 "no joint, driver or actuator carries a force that the motion requires at "
-                f"t = {t:g} s: {system.row_name(row)}, {abs(at.rows[row]):.3g} (N or N m). Name "
+                f"t = {t:g} s: {system.row_name(row)}, {abs(eqs.rows[row]):.3g} (N or N m). Name "
                 "the driven joints: actuators=[...]"
             )
-        states.append(at.state(t))
-        at.angles[:] = states[-1].angles
+        states.append(eqs.state(t))
+        eqs.angles[:] = states[-1].angles
     return InverseDynamics(
         Solution(system, states, complete=motion.complete),
         dict(zip(actuators, efforts.T, strict=True)),
@@ -312,25 +312,25 @@ def _actuated_coordinate(system: System, actuator: str | JointCoordinate) -> Joi
     return JointCoordinate(name, system.joint(name).free_motion(motion, "an actuator"))
 
 
-def _balance(at: Assembler, t: float, axes: list[JointCoordinate]) -> Array:
+def _balance(eqs: Assembler, t: float, axes: list[JointCoordinate]) -> Array:
     """Set the multipliers and the remaining residual; return the forces of the actuators."""
-    at.lam[:] = 0.0
-    at.residual(t)
-    row = int(np.argmax(np.abs(at.values))) if len(at.values) else -1
-    if row >= 0 and abs(at.values[row]) > _CLOSED * max(1.0, float(np.abs(at.position).max())):
+    eqs.lam[:] = 0.0
+    eqs.residual(t)
+    row = int(np.argmax(np.abs(eqs.values))) if len(eqs.values) else -1
+    if row >= 0 and abs(eqs.values[row]) > _CLOSED * max(1.0, float(np.abs(eqs.position).max())):
         raise InputError(
-            f"the motion violates {at.system.constraint_name(row)} at t = {t:g} s: it is "
-            f"off by {abs(at.values[row]):.3g} (m or rad)"
+            f"the motion violates {eqs.system.constraint_name(row)} at t = {t:g} s: it is "
+            f"off by {abs(eqs.values[row]):.3g} (m or rad)"
         )
-    acting = at.scale.copy()
-    B = at.constraint_matrix()
-    gradients = [at.frames.axis_gradient(c.joint, c.motion) for c in axes]
+    acting = eqs.scale.copy()
+    B = eqs.constraint_matrix()
+    gradients = [eqs.frames.axis_gradient(c.joint, c.motion) for c in axes]
     rows = np.concatenate([B, *(-gradient[None] for gradient in gradients)])
-    unknowns = np.linalg.lstsq(rows.T, -at.rows, rcond=_RANK)[0]
-    at.lam[:], efforts = unknowns[: len(B)], unknowns[len(B) :]
-    at.residual(t)
+    unknowns = np.linalg.lstsq(rows.T, -eqs.rows, rcond=_RANK)[0]
+    eqs.lam[:], efforts = unknowns[: len(B)], unknowns[len(B) :]
+    eqs.residual(t)
     for effort, gradient in zip(efforts, gradients, strict=True):
-        at.rows -= effort * gradient
-        at.scale += np.abs(effort * gradient)
-    np.maximum(at.scale, acting, out=at.scale)
+        eqs.rows -= effort * gradient
+        eqs.scale += np.abs(effort * gradient)
+    np.maximum(eqs.scale, acting, out=eqs.scale)
     return efforts

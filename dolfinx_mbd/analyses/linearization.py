@@ -122,7 +122,7 @@ def linearize(
                 return body.linearization(checked.system, state, count, *signals)  # type: ignore[no-any-return]
             except SteadyError as error:
                 raise SteadyError(f"{error}{_note_on_functions(checked)}") from error
-    at = Assembler(checked.system)
+    eqs = Assembler(checked.system)
     bodies, fixed = Axes.of_bodies(system, state.q, state.v), Axes.common(system, np.zeros(3))
     choices = {"body": bodies, "global": fixed}
     if not isinstance(axes, str):
@@ -131,12 +131,12 @@ def linearize(
         choices = {axes: choices[axes]}
     reasons = []
     for name, candidate in choices.items():
-        _set_motion(at, state)
+        _set_motion(eqs, state)
         try:
             if name != "body":
                 candidate = _with_rotors(candidate, state, system)
-            motions, basis, step = _steady_coefficients(at, state.time, candidate)
-            matrices = _constant_matrices(at, state, candidate, step, basis, *signals)
+            motions, basis, step = _steady_coefficients(eqs, state.time, candidate)
+            matrices = _constant_matrices(eqs, state, candidate, step, basis, *signals)
         except SteadyError as error:
             reasons.append(f"in {name} axes {error}")
             continue
@@ -197,33 +197,33 @@ def _dominant(system: System, mass: Array, motions: Complex) -> tuple[str, ...]:
     return tuple(system.bodies[k].name for k in np.argmax(energies, axis=0))
 
 
-def _steady_coefficients(at: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array, float]:
+def _steady_coefficients(eqs: Assembler, t: float, axes: Axes) -> tuple[SmallMotions, Array, float]:
     """Return coefficients and free motions; raise an error if the motion is not steady.
 
     The third result is the time after which the coefficients were compared, s; 0 at rest.
     """
-    s = at.system
-    motions = _balanced_coefficients(at, t, axes)
+    s = eqs.system
+    motions = _balanced_coefficients(eqs, t, axes)
     basis = free_directions(motions)
     if not basis.shape[1]:
         raise InputError("nothing is free to move: the constraints fix every coordinate")
-    speeds = np.abs(at.v)
+    speeds = np.abs(eqs.v)
     speeds[s.states] = 0.0
     if not speeds.any():
         return motions, basis, 0.0
     s.check_holonomic("linearize, about a motion,")
     if s.num_constraints:
-        row, speed = constraint_speed(at, t)
+        row, speed = constraint_speed(eqs, t)
         if speed > _BALANCE * speeds.max():
             raise SteadyError(f"{s.constraint_name(row)} moves at {speed:.3g} (m/s or rad/s)")
     if len(s.elastic):
-        errors = np.abs(at.v - elastic_rates(at, axes))[s.elastic]
+        errors = np.abs(eqs.v - elastic_rates(eqs, axes))[s.elastic]
         if errors.max() > _BALANCE * speeds.max():
             raise SteadyError("the deformation of bodies changes")
     fastest = float(speeds[s.rigid].max())
     step = _ANGLE / fastest
     first = motions.reduced(basis)
-    later = _balanced_coefficients(at, t + step, move_steadily(at, axes, step))
+    later = _balanced_coefficients(eqs, t + step, move_steadily(eqs, axes, step))
     if s.num_constraints:
         size = np.linalg.norm(later.constraints, axis=1)[:, None] * np.linalg.norm(basis, axis=0)
         if (np.abs(later.constraints @ basis) > _CONSTANT * size).any():
@@ -246,13 +246,13 @@ def _with_rotors(axes: Axes, state: State, system: System) -> Axes:
         raise SteadyError(str(error)) from error
 
 
-def _set_motion(at: Assembler, state: State) -> None:
+def _set_motion(eqs: Assembler, state: State) -> None:
     """Set positions and velocities; the state may have multipliers of fewer constraints."""
-    at.q[:], at.v[:], at.angles[:] = state.q, state.v, state.angles
+    eqs.q[:], eqs.v[:], eqs.angles[:] = state.q, state.v, state.angles
 
 
 def _constant_matrices(
-    at: Assembler,
+    eqs: Assembler,
     state: State,
     axes: Axes,
     step: float,
@@ -265,11 +265,11 @@ def _constant_matrices(
         step = 0.0
     t, results = state.time, []
     for time in (t, t + step) if step else (t,):
-        _set_motion(at, state)
-        axes_then = axes if time == t else move_steadily(at, axes, step)
+        _set_motion(eqs, state)
+        axes_then = axes if time == t else move_steadily(eqs, axes, step)
         results.append(
             state_space(
-                at, time, _balanced_coefficients(at, time, axes_then), basis, inputs, outputs
+                eqs, time, _balanced_coefficients(eqs, time, axes_then), basis, inputs, outputs
             )
         )
     for name, before, after in zip("ABCD", results[0], results[-1], strict=True):
@@ -279,17 +279,17 @@ def _constant_matrices(
     return results[0]
 
 
-def _balanced_coefficients(at: Assembler, t: float, axes: Axes) -> SmallMotions:
+def _balanced_coefficients(eqs: Assembler, t: float, axes: Axes) -> SmallMotions:
     """Return the coefficients for the accelerations and reactions of a steady motion."""
-    s = at.system
-    at.a[:] = steady_rates(at, axes)
-    motions = balanced_motions(at, t, axes)
-    if len(at.values) and np.abs(at.values).max() > _BALANCE * s.size:
-        row = int(np.argmax(np.abs(at.values)))
-        raise SteadyError(f"{s.constraint_name(row)} is off by {abs(at.values[row]):.3g}")
-    row, ratio = unbalanced(at, t)
+    s = eqs.system
+    eqs.a[:] = steady_rates(eqs, axes)
+    motions = balanced_motions(eqs, t, axes)
+    if len(eqs.values) and np.abs(eqs.values).max() > _BALANCE * s.size:
+        row = int(np.argmax(np.abs(eqs.values)))
+        raise SteadyError(f"{s.constraint_name(row)} is off by {abs(eqs.values[row]):.3g}")
+    row, ratio = unbalanced(eqs, t)
     if ratio > _BALANCE:
         raise SteadyError(
-            f"{s.row_name(row)} is not in balance (residual {abs(at.rows[row]):.3g} N or N m)"
+            f"{s.row_name(row)} is not in balance (residual {abs(eqs.rows[row]):.3g} N or N m)"
         )
     return motions

@@ -50,11 +50,11 @@ class _Failure(Exception):
     """Newton's method does not converge in a load step."""
 
 
-def mesh_equilibrium(at: Assembler, t: float, spin: Array, tolerance: float) -> State:
+def mesh_equilibrium(eqs: Assembler, t: float, spin: Array, tolerance: float) -> State:
     """Return the equilibrium that is reached from the coordinates of the assembler.
 
     Args:
-        at: Assembler with the initial coordinates.
+        eqs: Assembler with the initial coordinates.
         t: Time of drivers and loads, s.
         spin: Angular velocity of the whole mechanism, shape (3,), rad/s.
         tolerance: Largest unbalanced force, relative to the forces on the same body.
@@ -64,22 +64,22 @@ def mesh_equilibrium(at: Assembler, t: float, spin: Array, tolerance: float) -> 
             The field `load` is the fraction of the load that was reached.
         InputError: A body has no steady rotation.
     """
-    at.system.check_no_states("the equilibrium of a mesh body")
+    eqs.system.check_no_states("the equilibrium of a mesh body")
     if spin.any():
-        supports_rotation(at.system, spin)
-    at.lam[:] = 0.0
-    nodes = InternalUnknowns(at.system, np.zeros(4))  # without parameters of time integration
-    with nodes.statics(at.q):
+        supports_rotation(eqs.system, spin)
+    eqs.lam[:] = 0.0
+    nodes = InternalUnknowns(eqs.system, np.zeros(4))  # without parameters of time integration
+    with nodes.statics(eqs.q):
         try:
-            start = _store_unbalanced(at, t, nodes)
+            start = _store_unbalanced(eqs, t, nodes)
             done, step = 0.0, 1.0
             while done < 1.0:
-                q, lam, unknowns = at.q.copy(), at.lam.copy(), nodes.static_unknowns()
+                q, lam, unknowns = eqs.q.copy(), eqs.lam.copy(), nodes.static_unknowns()
                 target = min(1.0, done + step)
                 try:
-                    _newton(at, t, nodes, np.sqrt(target) * spin, start, target, tolerance)
+                    _newton(eqs, t, nodes, np.sqrt(target) * spin, start, target, tolerance)
                 except (_Failure, SolverError, np.linalg.LinAlgError) as error:
-                    at.q[:], at.lam[:] = q, lam
+                    eqs.q[:], eqs.lam[:] = q, lam
                     nodes.return_to(unknowns)
                     step *= 0.5
                     if step < _SMALLEST:
@@ -94,25 +94,25 @@ def mesh_equilibrium(at: Assembler, t: float, spin: Array, tolerance: float) -> 
                     done, step = target, 2.0 * step
         finally:
             nodes.set_offset(0.0)  # the forces of the nodes are complete again
-        check_rotation(at, t, nodes, spin)
-    at.update_poses(t)
-    return at.state(t)
+        check_rotation(eqs, t, nodes, spin)
+    eqs.update_poses(t)
+    return eqs.state(t)
 
 
-def _store_unbalanced(at: Assembler, t: float, nodes: InternalUnknowns) -> _Start:
+def _store_unbalanced(eqs: Assembler, t: float, nodes: InternalUnknowns) -> _Start:
     """Store the unbalanced forces of the nodes at rest; return those of the frames."""
-    set_rotation(at, np.zeros(3))
-    nodes.put(at)
-    nodes.factorize(at)
-    at.residual(t)
+    set_rotation(eqs, np.zeros(3))
+    nodes.put(eqs)
+    nodes.factorize(eqs)
+    eqs.residual(t)
     nodes.store_offset()
     nodes.set_offset(1.0)
-    at.residual(t)
-    return _Start(at.rows.copy(), at.values.copy())
+    eqs.residual(t)
+    return _Start(eqs.rows.copy(), eqs.values.copy())
 
 
 def _newton(
-    at: Assembler,
+    eqs: Assembler,
     t: float,
     nodes: InternalUnknowns,
     spin: Array,
@@ -121,36 +121,36 @@ def _newton(
     tolerance: float,
 ) -> None:
     """Find the equilibrium with the part p of the load."""
-    measure, system = Measure(at.system), at.system
+    measure, system = Measure(eqs.system), eqs.system
     allowed = tolerance if p == 1.0 else max(tolerance, _COARSE)
     nodes.set_offset(1.0 - p)
     nodes.set_spin(spin)
-    set_rotation(at, spin)
-    nodes.put(at)
+    set_rotation(eqs, spin)
+    nodes.put(eqs)
     settled = False
     for _ in range(_ITERATIONS):
-        nodes.factorize(at)
-        at.residual(t)
-        at.rows -= (1.0 - p) * start.rows
-        values = at.values - (1.0 - p) * start.values
-        error = max(measure.residual(at, allowed, 0.0), nodes.error(allowed))
+        nodes.factorize(eqs)
+        eqs.residual(t)
+        eqs.rows -= (1.0 - p) * start.rows
+        values = eqs.values - (1.0 - p) * start.values
+        error = max(measure.residual(eqs, allowed, 0.0), nodes.error(allowed))
         closed = np.abs(values).max(initial=0.0) <= _CLOSED * max(system.size, 1.0)
         if not np.isfinite(error):
             raise _Failure("forces are not finite: a cell may be inverted")
         if (error <= 1.0 and closed) or settled:
             return
-        tangent = at.tangent(t)
+        tangent = eqs.tangent(t)
         # A rotation about the axis changes no force: the corrections do not contain it
-        K, rotation = steady_stiffness(at, tangent, spin), phase(at, tangent.B, spin)
+        K, rotation = steady_stiffness(eqs, tangent, spin), phase(eqs, tangent.B, spin)
         lower = np.concatenate([-values, np.zeros(len(rotation))])
-        delta, change = saddle(K, np.concatenate([tangent.B, rotation]), -at.rows, lower)
+        delta, change = saddle(K, np.concatenate([tangent.B, rotation]), -eqs.rows, lower)
         if not np.abs(delta * measure.lengths).max() <= _LARGEST * system.size:
             raise _Failure("a correction is too large")
-        at.move(at.q.copy(), delta)
-        at.lam += change[: len(values)]
-        set_rotation(at, spin)
+        eqs.move(eqs.q.copy(), delta)
+        eqs.lam += change[: len(values)]
+        set_rotation(eqs, spin)
         size = nodes.correct(delta)
-        nodes.put(at)
+        nodes.put(eqs)
         # Corrections of the size of round-off cannot reduce the error further
-        settled = size <= _ROUND_OFF * largest_coordinate(at)
+        settled = size <= _ROUND_OFF * largest_coordinate(eqs)
     raise _Failure(f"{_ITERATIONS} iterations do not converge")

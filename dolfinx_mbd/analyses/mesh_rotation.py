@@ -89,12 +89,12 @@ def spin_of(system: System, state: State, positions: Array, velocities: Array) -
     inertia = np.trace(moments) * np.eye(3) - moments
     momentum = np.cross(positions, velocities).sum(axis=0)
     spin = np.asarray(np.linalg.lstsq(inertia, momentum, rcond=1e-12)[0], dtype=float)
-    at = Assembler(system)
-    at.q[:] = state.q
-    set_rotation(at, spin)
+    eqs = Assembler(system)
+    eqs.q[:] = state.q
+    set_rotation(eqs, spin)
     size = max(1.0, system.size, float(np.abs(positions).max()))
     differences = velocities - np.cross(spin, positions)
-    error = max(np.abs(differences).max(), np.abs(state.v - at.v).max(initial=0.0))
+    error = max(np.abs(differences).max(), np.abs(state.v - eqs.v).max(initial=0.0))
     if error > _MOVING * size * np.abs(spin).max():
         raise InputError(
             "modes of mesh bodies need a state at rest or in a steady rotation of the "
@@ -117,57 +117,57 @@ def frame_slices(system: System) -> Iterator[tuple[slice, slice]]:
             yield slice(first, first + 7), slice(start, start + 6)
 
 
-def set_rotation(at: Assembler, spin: Array) -> None:
+def set_rotation(eqs: Assembler, spin: Array) -> None:
     """Set the velocities and accelerations of all frames in a steady rotation."""
-    at.v[:], at.a[:] = 0.0, 0.0
-    for q, v in frame_slices(at.system):
-        position, R = at.q[q][:3], rotation_matrix(at.q[q][3:])
+    eqs.v[:], eqs.a[:] = 0.0, 0.0
+    for q, v in frame_slices(eqs.system):
+        position, R = eqs.q[q][:3], rotation_matrix(eqs.q[q][3:])
         speed = np.cross(spin, position)
-        at.v[v] = np.concatenate([speed, R.T @ spin])
-        at.a[v][:3] = np.cross(spin, speed)
+        eqs.v[v] = np.concatenate([speed, R.T @ spin])
+        eqs.a[v][:3] = np.cross(spin, speed)
 
 
-def rates_of_rotation(at: Assembler, spin: Array) -> tuple[Array, Array, Array]:
+def rates_of_rotation(eqs: Assembler, spin: Array) -> tuple[Array, Array, Array]:
     """Return 𝒲, diag(2 Ω̃, ω̃, 0) and 𝒟, shape (nv, nv) each."""
-    n, W = at.system.num_velocities, skew(spin)
+    n, W = eqs.system.num_velocities, skew(spin)
     velocity, rate, acceleration = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
-    for q, v in frame_slices(at.system):
+    for q, v in frame_slices(eqs.system):
         translation, rotation = slice(v.start, v.start + 3), slice(v.start + 3, v.stop)
         velocity[translation, translation] = W
         rate[translation, translation], acceleration[translation, translation] = 2 * W, W @ W
-        local = skew(rotation_matrix(at.q[q][3:]).T @ spin)  # ω̃ in the axes of the frame
+        local = skew(rotation_matrix(eqs.q[q][3:]).T @ spin)  # ω̃ in the axes of the frame
         velocity[rotation, rotation] = rate[rotation, rotation] = local
     return velocity, rate, acceleration
 
 
 def steady_stiffness(
-    at: Assembler, tangent: tuple[Array, Array, Array, Array], spin: Array
+    eqs: Assembler, tangent: tuple[Array, Array, Array, Array], spin: Array
 ) -> Array:
     """Return K + C 𝒲 + M 𝒟, the derivative of the forces along steady rotations, (nv, nv)."""
     K, C, M, _ = tangent
     if not spin.any():
         return K
-    velocity, _, acceleration = rates_of_rotation(at, spin)
+    velocity, _, acceleration = rates_of_rotation(eqs, spin)
     return np.asarray(K + C @ velocity + M @ acceleration)
 
 
-def phase(at: Assembler, B: Array, spin: Array) -> Array:
+def phase(eqs: Assembler, B: Array, spin: Array) -> Array:
     """Return the rotation of the whole mechanism about the axis, (1, nv), or no row, (0, nv).
 
     The forces of a steady rotation do not depend on it. There is no row at rest, or if the
     constraints do not permit it at a constant time, for example because of a driver.
     """
-    z = np.zeros(at.system.num_velocities)
+    z = np.zeros(eqs.system.num_velocities)
     if not spin.any():
         return z[None][:0]
     axis = spin / np.linalg.norm(spin)
-    for q, v in frame_slices(at.system):
-        z[v] = np.r_[np.cross(axis, at.q[q][:3]), rotation_matrix(at.q[q][3:]).T @ axis]
+    for q, v in frame_slices(eqs.system):
+        z[v] = np.r_[np.cross(axis, eqs.q[q][:3]), rotation_matrix(eqs.q[q][3:]).T @ axis]
     is_free = np.abs(B @ z).max(initial=0.0) <= _FREE * (np.abs(B) @ np.abs(z)).max(initial=0.0)
     return z[None] if is_free else z[None][:0]
 
 
-def check_rotation(at: Assembler, t: float, nodes: InternalUnknowns, spin: Array) -> None:
+def check_rotation(eqs: Assembler, t: float, nodes: InternalUnknowns, spin: Array) -> None:
     """Raise an error if forces do not balance after a part of the rotation.
 
     It needs a block `InternalUnknowns.statics`. The state of the assembler does not change.
@@ -175,31 +175,31 @@ def check_rotation(at: Assembler, t: float, nodes: InternalUnknowns, spin: Array
     speed = float(np.linalg.norm(spin))
     if not speed:
         return
-    before, step = at.state(t), _ANGLE / speed
+    before, step = eqs.state(t), _ANGLE / speed
     rotation_vector = np.asarray(_ANGLE * spin / speed, dtype=float)
     unknowns = nodes.static_unknowns()
     quaternion = exp_quaternion(rotation_vector)
     R = rotation_matrix(quaternion)
-    for q, _ in frame_slices(at.system):
-        at.q[q] = np.r_[R @ at.q[q][:3], multiply_quaternions(quaternion, at.q[q][3:])]
+    for q, _ in frame_slices(eqs.system):
+        eqs.q[q] = np.r_[R @ eqs.q[q][:3], multiply_quaternions(quaternion, eqs.q[q][3:])]
     nodes.rotate(R)
-    set_rotation(at, spin)
-    nodes.put(at)
-    at.lam[:] = 0.0
-    nodes.factorize(at)
-    at.residual(t + step)
-    B = at.tangent(t + step).B
-    if len(at.lam):
-        at.lam[:] = scipy.linalg.lstsq(B.T, -at.rows, cond=_RANK)[0]
-        at.residual(t + step)
-        at.scale += np.abs(B).T @ np.abs(at.lam)
-    row, ratio = unbalanced(at, t + step)
-    name, force = at.system.row_name(row), abs(at.rows[row])
+    set_rotation(eqs, spin)
+    nodes.put(eqs)
+    eqs.lam[:] = 0.0
+    nodes.factorize(eqs)
+    eqs.residual(t + step)
+    B = eqs.tangent(t + step).B
+    if len(eqs.lam):
+        eqs.lam[:] = scipy.linalg.lstsq(B.T, -eqs.rows, cond=_RANK)[0]
+        eqs.residual(t + step)
+        eqs.scale += np.abs(B).T @ np.abs(eqs.lam)
+    row, ratio = unbalanced(eqs, t + step)
+    name, force = eqs.system.row_name(row), abs(eqs.rows[row])
     if not (node_ratio := _STEADY * nodes.error(_STEADY)) <= max(ratio, _STEADY):
         name, ratio, force = "the nodes of a body", node_ratio, node_ratio
-    at.put(before)
+    eqs.put(before)
     nodes.return_to(unknowns)
-    nodes.put(at)
+    nodes.put(eqs)
     if not ratio <= _STEADY:
         raise EquilibriumError(
             f"no steady rotation at t = {t:g} s: the forces change while the mechanism rotates; "

@@ -72,16 +72,16 @@ def check_turned(
     With an unknown period (`autonomous`), nothing else may depend on time.
     """
     system, shift = rotors.system, _GOLDEN * period if autonomous else period
-    at, values, L = Assembler(system), np.zeros(system.num_constraints), rotors.matrix(-shift)
+    eqs, values, L = Assembler(system), np.zeros(system.num_constraints), rotors.matrix(-shift)
     name = _changed_part(system, states, shift, rotors)
     for state in states[:: max(1, len(states) // _SAMPLES)]:
-        at.put(state)
-        at.update_poses(state.time)
-        mass, _ = at.inertia(state.time)
-        at.put(rotors.back(state, -shift))
-        at.residual(state.time + shift)
-        values = np.maximum(values, np.abs(at.values))
-        later_mass, _ = at.inertia(state.time + shift)
+        eqs.put(state)
+        eqs.update_poses(state.time)
+        mass, _ = eqs.inertia(state.time)
+        eqs.put(rotors.back(state, -shift))
+        eqs.residual(state.time + shift)
+        values = np.maximum(values, np.abs(eqs.values))
+        later_mass, _ = eqs.inertia(state.time + shift)
         change = np.abs(L.T @ later_mass @ L - mass)
         change /= np.sqrt(np.outer(np.diag(mass), np.diag(mass)))
         if name is None and change.max() > _FORCES:
@@ -161,7 +161,7 @@ def _changed_part(
 
     Rotors are turned by their speeds.
     """
-    at, rotors = Assembler(system), rotors or Rotors.none(system)
+    eqs, rotors = Assembler(system), rotors or Rotors.none(system)
     identity = np.eye(system.num_velocities)
     rotation = rotors.matrix(-shift).T if rotors else identity
     scale, before, after = 0.0, list[list[Array]](), list[list[Array]]()
@@ -172,12 +172,12 @@ def _changed_part(
             (state, 0.0, before, identity),
             (rotors.back(state, -shift), shift, after, rotation),
         ):
-            at.put(turned)
-            at.residual(state.time + delay)
-            wrenches = [np.array(w) for _, _, w in at.loads.wrenches(state.time + delay)]
-            forces.append([L @ at.rows, *wrenches])
-            scale = max(scale, float(at.scale.max(initial=0.0)))
-    names = [load.name for load, _, _ in at.loads.wrenches(states[0].time)]
+            eqs.put(turned)
+            eqs.residual(state.time + delay)
+            wrenches = [np.array(w) for _, _, w in eqs.loads.wrenches(state.time + delay)]
+            forces.append([L @ eqs.rows, *wrenches])
+            scale = max(scale, float(eqs.scale.max(initial=0.0)))
+    names = [load.name for load, _, _ in eqs.loads.wrenches(states[0].time)]
     for k in [*range(1, len(names) + 1), 0]:  # the names of loads are clearer than those of rows
         earlier, later = (np.array([x[k] for x in forces]) for forces in (before, after))
         change = np.abs(later - earlier).max(axis=0)

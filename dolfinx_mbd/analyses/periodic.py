@@ -202,7 +202,7 @@ class _Cycle:
         """Return the time since the motion was nearest to its start, near the end of the period."""
         M, _ = self.stepper.assembler.inertia(self.states[-1].time)
         v, *_ = self._last_rates()
-        error, *_ = difference(self.system, self.states[0], self.last)  # of q
+        error, *_ = difference(self.system, self.states[0], self.last)  # difference of q
         v[self.system.states] = 0.0
         late = float(error @ M @ v) / max(float(v @ M @ v), 1e-300)
         return late if abs(late) < _LATE * self.period else 0.0
@@ -258,8 +258,8 @@ class _Cycle:
         while fraction >= _SHORTEST:
             try:
                 self.period = period + fraction * longer
-                at = self.stepper.assembler
-                self._simulate(return_to(at, states[0], last, fraction * change))
+                eqs = self.stepper.assembler
+                self._simulate(return_to(eqs, states[0], last, fraction * change))
                 if self.error <= _GROWTH * error:
                     return True
             except (StepError, AssemblyError):
@@ -329,10 +329,10 @@ class _Cycle:
         first = replace(self.states[0], lam=self._reactions())
         self.states = [first, *self.states[1:]]
         checks = RunChecks(self.system, self.stepper, self.states[0])
-        at = self.stepper.assembler
+        eqs = self.stepper.assembler
         for state in self.states[1:]:
-            at.put(state)
-            at.residual(state.time)
+            eqs.put(state)
+            eqs.residual(state.time)
             checks.update(state, saved=True)
         run = PeriodicMotion(
             self.system,
@@ -353,10 +353,10 @@ class _Cycle:
         """Return the multipliers (nc,) of the first state."""
         lam = self.states[-1].lam
         if self.rotors and len(lam):  # the axes in which they are resolved may turn
-            at = self.stepper.assembler
-            at.put(replace(self.states[0], lam=np.zeros_like(lam)))
-            at.residual(self.states[0].time)
-            return np.asarray(-np.linalg.lstsq(at.constraint_matrix().T, at.rows, rcond=1e-10)[0])
+            eqs = self.stepper.assembler
+            eqs.put(replace(self.states[0], lam=np.zeros_like(lam)))
+            eqs.residual(self.states[0].time)
+            return np.asarray(-np.linalg.lstsq(eqs.constraint_matrix().T, eqs.rows, rcond=1e-10)[0])
         return lam
 
 
@@ -371,5 +371,5 @@ def _motion_name(system: System, row: int) -> str:
 def _rates(first: State, second: State, dt: float, *, at_end: bool = False) -> Array:
     """Return the rates (4, nv) of q, v, a and w at the first or the second of two states."""
     state = second if at_end else first
-    jerk = (second.a - first.a) / dt  # also of the algorithmic accelerations w, nearly
+    jerk = (second.a - first.a) / dt  # nearly the rate of the algorithmic accelerations w, too
     return np.array([state.v, state.a, jerk, jerk])

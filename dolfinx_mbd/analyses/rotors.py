@@ -87,10 +87,10 @@ class Rotors:
                 argument="axes",
                 value="global",
             )
-        at = Assembler(system)
-        at.put(start)
-        at.update_poses(start.time)
-        speeds = at.constraint_matrix() @ rotors.spins
+        eqs = Assembler(system)
+        eqs.put(start)
+        eqs.update_poses(start.time)
+        speeds = eqs.constraint_matrix() @ rotors.spins
         if np.abs(speeds).max(initial=0.0) <= _DRIVEN * np.abs(rotors.spins).max():
             raise InputError(
                 "no driver turns the rotors, so that their angles are free: drive a rotor, or a "
@@ -112,22 +112,22 @@ class Rotors:
         """Return a state with all rotors turned back by the angles of a time, s."""
         if not self:
             return state
-        at, L, deformation = Assembler(self.system), self.matrix(time), self._deformation(state)
-        at.put(state)
-        at.move(state.q, L @ deformation - deformation - time * self.spins)
-        at.v[:] = self.spins
-        at.update_poses(state.time)
-        at.frames.update_velocities()
-        _, speeds, _ = at.frames.axis_coordinates()
-        at.angles[:] = state.angles - time * speeds[:, ABOUT]
+        eqs, L, deformation = Assembler(self.system), self.matrix(time), self._deformation(state)
+        eqs.put(state)
+        eqs.move(state.q, L @ deformation - deformation - time * self.spins)
+        eqs.v[:] = self.spins
+        eqs.update_poses(state.time)
+        eqs.frames.update_velocities()
+        _, speeds, _ = eqs.frames.axis_coordinates()
+        eqs.angles[:] = state.angles - time * speeds[:, ABOUT]
         present = [key for key in ("algorithmic", "velocity") if key in state.memory]
         rates = {key: L @ state.memory[key] for key in present}
         return replace(
             state,
-            q=at.q.copy(),
+            q=eqs.q.copy(),
             v=L @ state.v,
             a=L @ state.a,
-            angles=at.frames.joint_rotations(),
+            angles=eqs.frames.joint_rotations(),
             memory={key: x for key, x in state.memory.items() if key != "earlier"} | rates,
         )
 

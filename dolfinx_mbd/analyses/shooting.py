@@ -78,7 +78,7 @@ def _algorithmic(state: State) -> Array:
     return np.asarray(state.memory.get("algorithmic", state.a), dtype=float)
 
 
-def return_to(at: Assembler, first: State, last: State, change: Array | None = None) -> State:
+def return_to(eqs: Assembler, first: State, last: State, change: Array | None = None) -> State:
     """Return the last state of a period at the time of the first one.
 
     Full turns of joints are subtracted from their rotations. `change` (4, nv) is added to the
@@ -88,19 +88,19 @@ def return_to(at: Assembler, first: State, last: State, change: Array | None = N
     state = replace(last, time=first.time, angles=last.angles - full_rotations)
     if change is None:
         return state
-    at.put(state)
+    eqs.put(state)
     dq, dv, da, dw = change
-    at.move(state.q, dq)
-    if at.system.num_constraints:
-        restore_constraints(at, first.time)
-    at.update_poses(first.time)
+    eqs.move(state.q, dq)
+    if eqs.system.num_constraints:
+        restore_constraints(eqs, first.time)
+    eqs.update_poses(first.time)
     memory = {**state.memory, "algorithmic": _algorithmic(state) + dw}
     return replace(
         state,
-        q=at.q.copy(),
+        q=eqs.q.copy(),
         v=state.v + dv,
         a=state.a + da,
-        angles=at.frames.joint_rotations(),
+        angles=eqs.frames.joint_rotations(),
         memory=memory,
     )
 
@@ -124,7 +124,7 @@ def closure(rotors: Rotors, states: Sequence[State], period: float) -> tuple[flo
     speeds = np.abs([state.v - rotors.spins for state in chosen]).max(axis=0)
     moves = np.maximum(moves, _WHIRL * period * np.abs(rotors.spins))
     speeds = np.maximum(speeds, _WHIRL * np.abs(rotors.spins))
-    ends = difference(system, first, chosen[-1])[:2]  # of q and v
+    ends = difference(system, first, chosen[-1])[:2]  # differences of q and v
     # Of rotations and speeds of rotors about their axes, only the fraction _WHIRL counts
     displacements, velocities = ends = np.abs(ends - (1 - _WHIRL) * rotors.about_axes(ends))
     displacements[system.states] = 0.0  # the integrals of the states of loads
@@ -156,15 +156,15 @@ def closure(rotors: Rotors, states: Sequence[State], period: float) -> tuple[flo
     return float(errors[row]), row
 
 
-def closure_of_oil(at: Assembler, states: Sequence[State]) -> tuple[float, str]:
+def closure_of_oil(eqs: Assembler, states: Sequence[State]) -> tuple[float, str]:
     """Return the largest difference of the oil at both ends over the clearance, and its film."""
-    if not at.loads.has_content:
+    if not eqs.loads.has_content:
         return 0.0, ""
     thickness = []
     for state in (states[0], states[-1]):
-        at.put(state)
-        at.residual(state.time)
-        thickness.append(at.loads.oil_thickness())
+        eqs.put(state)
+        eqs.residual(state.time)
+        thickness.append(eqs.loads.oil_thickness())
     first, last = thickness
     errors = {name: float(np.abs(last[name] - oil).max()) for name, oil in first.items()}
     worst = max(errors, key=lambda name: errors[name])
@@ -181,12 +181,12 @@ class _Coordinates:
     scale: float  # T/2π, s
 
     @classmethod
-    def at(cls, at: Assembler, state: State, scale: float) -> _Coordinates:
+    def at(cls, eqs: Assembler, state: State, scale: float) -> _Coordinates:
         """Return the free motions at a state."""
-        at.put(state)
-        at.update_poses(state.time)
-        M, B = at.inertia(state.time)
-        s = at.system
+        eqs.put(state)
+        eqs.update_poses(state.time)
+        M, B = eqs.inertia(state.time)
+        s = eqs.system
         count = len(M) - len(s.states)
         basis = null_space(B[:, :count], M[:count, :count])
         if basis.shape[1]:  # NᵀMN = 1
@@ -232,12 +232,12 @@ class PeriodMap:
         self, stepper: Stepper, states: Sequence[State], dt: float, rotors: Rotors
     ) -> None:
         system, self.rotors = stepper.system, rotors
-        at, count = Assembler(system), len(states) - 1
+        eqs, count = Assembler(system), len(states) - 1
         back = rotors.matrix(dt * count)
-        self._coordinates = _Coordinates.at(at, states[0], dt * count / (2 * np.pi))
+        self._coordinates = _Coordinates.at(eqs, states[0], dt * count / (2 * np.pi))
         equations = StepEquations(stepper, dt)
         steps = min(count, _preparation(stepper))
-        seeds = _Coordinates.at(at, states[count - steps], dt * count / (2 * np.pi)).columns()
+        seeds = _Coordinates.at(eqs, states[count - steps], dt * count / (2 * np.pi)).columns()
         settled = back @ _propagated(equations, states[count - steps :], seeds)
         settled[0, system.states] = 0.0  # states of loads have no positions
         self.start = settled @ np.linalg.pinv(self._coordinates.of(settled), rcond=_RANK)

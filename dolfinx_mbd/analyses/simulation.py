@@ -112,7 +112,8 @@ def simulate(
         redundant=redundant,
     )
     state = simulator.state
-    oil = simulator.stepper.assembler.loads.steady_content()  # of films, stored with each state
+    # Content of films, stored with each state
+    oil = simulator.stepper.assembler.loads.steady_content()
     size = row_bytes(state, oil)
     if requests is not None:
         first = requests.arrays(Solution(simulator.system, [state]))

@@ -244,7 +244,7 @@ class Simulator(Run):
         if values == self._inputs.values:
             return self.advance()
         before, dt = self._snapshot(), self.steps.dt
-        try:  # faster than `undone_on_error`
+        try:  # as the context manager `undone_on_error`, which is slower
             state = self.stepper.begin(self.state, dt)
             self._inputs.put(values)
             self.state = self.stepper.after_jump(state, dt)

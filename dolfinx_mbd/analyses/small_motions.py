@@ -176,43 +176,43 @@ class SmallMotions:
         return mass, rate, stiffness
 
 
-def small_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
+def small_motions(eqs: Assembler, t: float, axes: Axes) -> SmallMotions:
     """Return the coefficients of small motions about the state of the assembler."""
-    at.residual(t)
-    derivatives = at.tangent(t)
-    n = at.system.num_velocities
+    eqs.residual(t)
+    derivatives = eqs.tangent(t)
+    n = eqs.system.num_velocities
     P, W, D = np.eye(n), np.zeros((n, n)), np.zeros((n, n))
-    for k, translations, rotations, A in _frames(at.system, at.q):
+    for k, translations, rotations, A in _frames(eqs.system, eqs.q):
         Q = axes.turn[k]
         w = Q.T @ axes.spin[k]
         P[translations, translations], P[rotations, rotations] = Q, A.T @ Q
         W[translations, translations] = W[rotations, rotations] = D[translations, translations] = (
             skew(w)
         )
-        D[rotations, rotations] = skew(w - Q.T @ (A @ at.v[rotations]))
+        D[rotations, rotations] = skew(w - Q.T @ (A @ eqs.v[rotations]))
         if k in axes.mode_rotations:
-            elastic = slice(rotations.stop, at.system.v_slices[k].stop)
+            elastic = slice(rotations.stop, eqs.system.v_slices[k].stop)
             P[elastic, elastic] = axes.mode_rotations[k].transform
             W[elastic, elastic] = D[elastic, elastic] = -axes.mode_rotations[k].rate
     M, C, K = (P.T @ X @ P for X in (derivatives.M, derivatives.C, derivatives.K))
     damping, stiffness = C + M @ (W + D), K + C @ W + M @ (D @ W)
-    return SmallMotions(M, damping, stiffness, derivatives.B @ P, P, W, D, at.system.states)
+    return SmallMotions(M, damping, stiffness, derivatives.B @ P, P, W, D, eqs.system.states)
 
 
-def balanced_motions(at: Assembler, t: float, axes: Axes) -> SmallMotions:
+def balanced_motions(eqs: Assembler, t: float, axes: Axes) -> SmallMotions:
     """Set the multipliers that minimize the residual, and return the linear equations.
 
     Each equation is divided by the square root of its mass.
     """
-    at.lam[:] = 0.0
-    motions = small_motions(at, t, axes)
-    if not len(at.lam):
+    eqs.lam[:] = 0.0
+    motions = small_motions(eqs, t, axes)
+    if not len(eqs.lam):
         return motions
     weights = 1 / np.sqrt(np.maximum(np.diag(motions.mass), 1e-300))
-    right = -weights * (motions.to_increments.T @ at.rows)
+    right = -weights * (motions.to_increments.T @ eqs.rows)
     matrix = weights[:, None] * motions.constraints.T
-    at.lam[:] = np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0]
-    return small_motions(at, t, axes)
+    eqs.lam[:] = np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0]
+    return small_motions(eqs, t, axes)
 
 
 def free_directions(motions: SmallMotions) -> Array:
@@ -225,64 +225,64 @@ def free_directions(motions: SmallMotions) -> Array:
     return scipy.linalg.block_diag(basis, np.diag(np.diag(motions.mass)[num_motions:] ** -0.5))
 
 
-def steady_rates(at: Assembler, axes: Axes) -> Array:
+def steady_rates(eqs: Assembler, axes: Axes) -> Array:
     """Return the accelerations (nv,) for which the velocities are constant in the axes."""
-    rates = np.zeros(at.system.num_velocities)
-    for k, translations, rotations, A in _frames(at.system, at.q):
-        rates[translations] = np.cross(axes.spin[k], at.v[translations])
-        rates[rotations] = np.cross(A.T @ axes.spin[k], at.v[rotations])
+    rates = np.zeros(eqs.system.num_velocities)
+    for k, translations, rotations, A in _frames(eqs.system, eqs.q):
+        rates[translations] = np.cross(axes.spin[k], eqs.v[translations])
+        rates[rotations] = np.cross(A.T @ axes.spin[k], eqs.v[rotations])
         if k in axes.mode_rotations:
-            elastic = slice(rotations.stop, at.system.v_slices[k].stop)
-            rates[elastic] = -axes.mode_rotations[k].rate @ at.v[elastic]
+            elastic = slice(rotations.stop, eqs.system.v_slices[k].stop)
+            rates[elastic] = -axes.mode_rotations[k].rate @ eqs.v[elastic]
     return rates
 
 
-def move_steadily(at: Assembler, axes: Axes, step: float) -> Axes:
+def move_steadily(eqs: Assembler, axes: Axes, step: float) -> Axes:
     """Move the assembler along the steady motion for the time `step`; return the new axes."""
-    s, later = at.system, Axes(axes.turn.copy(), axes.spin, axes.rotors)
+    s, later = eqs.system, Axes(axes.turn.copy(), axes.spin, axes.rotors)
     mode_turns = {
         k: scipy.linalg.expm(-step * rate) for k, (_, rate) in axes.mode_rotations.items()
     }
-    for k, translations, rotations, A in _frames(s, at.q):
+    for k, translations, rotations, A in _frames(s, eqs.q):
         Q, W = axes.turn[k], axes.spin[k]
         rotation = exp_rotation(step * W)
         later.turn[k] = rotation @ Q
-        relative = Q.T @ (A @ at.v[rotations] - W)
+        relative = Q.T @ (A @ eqs.v[rotations] - W)
         A_after = later.turn[k] @ exp_rotation(step * relative) @ Q.T @ A
         delta = np.zeros(s.bodies[k].num_velocities)
-        delta[ORIGIN] = step * (tangent(-step * W) @ at.v[translations])
+        delta[ORIGIN] = step * (tangent(-step * W) @ eqs.v[translations])
         delta[OMEGA] = rotation_vector(A.T @ A_after)
-        omega = A_after.T @ (rotation @ (A @ at.v[rotations]))
-        q = at.q[s.q_slices[k]]
+        omega = A_after.T @ (rotation @ (A @ eqs.v[rotations]))
+        q = eqs.q[s.q_slices[k]]
         if k in mode_turns:  # exp(−ν t G) of the step
             E, rate = axes.mode_rotations[k]
             later.mode_rotations[k] = ModeRotation(mode_turns[k] @ E, rate)
             delta[ELASTIC] = mode_turns[k] @ q[ETA] - q[ETA]
             elastic = slice(rotations.stop, s.v_slices[k].stop)
-            at.v[elastic] = mode_turns[k] @ at.v[elastic]
+            eqs.v[elastic] = mode_turns[k] @ eqs.v[elastic]
         s.bodies[k].increment(q.copy(), delta, q)
-        at.v[translations] = rotation @ at.v[translations]
-        at.v[rotations] = omega
+        eqs.v[translations] = rotation @ eqs.v[translations]
+        eqs.v[rotations] = omega
     return later
 
 
-def set_steady_velocities(at: Assembler, axes: Axes) -> None:
+def set_steady_velocities(eqs: Assembler, axes: Axes) -> None:
     """Set the velocities of bodies that rotate about their axes while the axes rotate."""
-    at.v[: len(at.v) - len(at.system.states)] = 0.0
-    for k, translations, rotations, A in _frames(at.system, at.q):
-        at.v[translations] = np.cross(axes.spin[k], at.q[at.system.q_slices[k]][ORIGIN])
-        at.v[rotations] = A.T @ axes.spin[k]
+    eqs.v[: len(eqs.v) - len(eqs.system.states)] = 0.0
+    for k, translations, rotations, A in _frames(eqs.system, eqs.q):
+        eqs.v[translations] = np.cross(axes.spin[k], eqs.q[eqs.system.q_slices[k]][ORIGIN])
+        eqs.v[rotations] = A.T @ axes.spin[k]
         if axes.rotors is not None:
-            at.v[rotations] += axes.rotors[k]
-    at.v[at.system.elastic] = elastic_rates(at, axes)[at.system.elastic]
+            eqs.v[rotations] += axes.rotors[k]
+    eqs.v[eqs.system.elastic] = elastic_rates(eqs, axes)[eqs.system.elastic]
 
 
-def elastic_rates(at: Assembler, axes: Axes) -> Array:
+def elastic_rates(eqs: Assembler, axes: Axes) -> Array:
     """Return the elastic velocities (nv,) of deformations that are constant in the axes."""
-    rates = np.zeros(at.system.num_velocities)
+    rates = np.zeros(eqs.system.num_velocities)
     for k, (_, rate) in axes.mode_rotations.items():
-        elastic = slice(at.system.v_slices[k].start + 6, at.system.v_slices[k].stop)
-        rates[elastic] = -rate @ at.q[at.system.q_slices[k]][ETA]
+        elastic = slice(eqs.system.v_slices[k].start + 6, eqs.system.v_slices[k].stop)
+        rates[elastic] = -rate @ eqs.q[eqs.system.q_slices[k]][ETA]
     return rates
 
 

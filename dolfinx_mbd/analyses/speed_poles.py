@@ -239,10 +239,10 @@ class _Mass:
     def __init__(self, result: LinearizedSystem) -> None:
         system, state = result.system, result.state
         self._bodies = _mesh_bodies(system)
-        at = Assembler(system)
-        at.put(state)
-        at.residual(state.time)
-        mass, _ = at.inertia(state.time)
+        eqs = Assembler(system)
+        eqs.put(state)
+        eqs.residual(state.time)
+        mass, _ = eqs.inertia(state.time)
         self._matrix = np.array(mass)
         for body in self._bodies:  # its frames have no mass of their own
             part = system.v_slices[system.body_index(body.name)]

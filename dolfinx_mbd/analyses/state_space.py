@@ -58,18 +58,18 @@ def check_inputs(inputs: Inputs) -> None:
 
 
 def state_space(
-    at: Assembler, t: float, motions: SmallMotions, basis: Array, inputs: Inputs, outputs: Outputs
+    eqs: Assembler, t: float, motions: SmallMotions, basis: Array, inputs: Inputs, outputs: Outputs
 ) -> StateSpace:
     """Return A, B, C and D at the state of the assembler, which must belong to `inputs.system`.
 
     `motions` are the coefficients of small motions about this state, and `basis` (nv, m) contains
     the free motions.
     """
-    state, m, count = at.state(t), basis.shape[1], len(inputs.names)
+    state, m, count = eqs.state(t), basis.shape[1], len(inputs.names)
     # The coordinates y resolve motions in axes that rotate with the bodies. For a small y,
     # δq = P y, δv = P (ẏ + W y) and δa = P (ÿ + (W + D) ẏ + D W y)
     P, W, D = motions.to_increments, motions.carry, motions.twist
-    force, feedthrough = input_slopes(at, state, inputs, outputs)
+    force, feedthrough = input_slopes(eqs, state, inputs, outputs)
     force = P.T @ force
     M, C, K = motions.reduced(basis)
     # Rows are derivatives with respect to the states z and ż and the inputs u
@@ -79,7 +79,7 @@ def state_space(
     unbalanced = force @ u - motions.mass @ ddy - motions.damping @ dy - motions.stiffness @ y
     lam = np.linalg.lstsq(motions.constraints.T, unbalanced, rcond=RANK_TOLERANCE)[0]
     changes = [P @ y, P @ (dy + W @ y), P @ (ddy + (W + D) @ dy + D @ W @ y), lam]
-    slopes = _output_slopes(at, state, outputs)
+    slopes = _output_slopes(eqs, state, outputs)
     outputs_by_zu = sum(
         (slope @ change for slope, change in zip(slopes, changes, strict=True)), feedthrough @ u
     )
@@ -91,26 +91,26 @@ def state_space(
 
 
 def input_slopes(
-    at: Assembler, state: State, inputs: Inputs, outputs: Outputs
+    eqs: Assembler, state: State, inputs: Inputs, outputs: Outputs
 ) -> tuple[Array, Array]:
     """Return the derivatives of the forces (nv, nu) and of the outputs (ny, nu)."""
     values: Array = np.array(inputs.values)
-    at.put(state)
+    eqs.put(state)
 
     def evaluate(change: Array) -> Array:
         """Return the forces and the outputs for changed inputs."""
         inputs.put([*map(float, values + change)])
-        at.residual(state.time)
-        (values_of_outputs,) = outputs.of(Solution(at.system, [state]))  # one time
-        return np.concatenate([-at.rows, values_of_outputs])
+        eqs.residual(state.time)
+        (values_of_outputs,) = outputs.of(Solution(eqs.system, [state]))  # one time
+        return np.concatenate([-eqs.rows, values_of_outputs])
 
-    columns = np.zeros((at.system.num_velocities + len(outputs.names), len(values)))
+    columns = np.zeros((eqs.system.num_velocities + len(outputs.names), len(values)))
     for k, value in enumerate(values):
         unit = np.eye(len(values))[k]
         columns[:, k] = _slope(evaluate, _INPUT_STEP * (abs(value) or 1.0), unit)
     inputs.put([*map(float, values)])
-    at.residual(state.time)
-    force, feedthrough = np.split(columns, [at.system.num_velocities])
+    eqs.residual(state.time)
+    force, feedthrough = np.split(columns, [eqs.system.num_velocities])
     return force, feedthrough
 
 
@@ -129,9 +129,9 @@ def derivative(values: Array) -> Array:
     return np.asarray(np.tensordot(_WEIGHTS, values[:3] - values[3:], 1), dtype=float)
 
 
-def _output_slopes(at: Assembler, state: State, outputs: Outputs) -> list[Array]:
+def _output_slopes(eqs: Assembler, state: State, outputs: Outputs) -> list[Array]:
     """Return the derivatives of the outputs with respect to q, v, a and λ, (ny, n) each."""
-    s = at.system
+    s = eqs.system
     if not outputs.names:
         widths = (s.num_velocities,) * 3 + (s.num_constraints,)
         return [np.zeros((0, width)) for width in widths]
@@ -144,10 +144,10 @@ def _output_slopes(at: Assembler, state: State, outputs: Outputs) -> list[Array]
 
     def moved(change: Array) -> State:
         """Return the state after an increment of its coordinates."""
-        at.put(state)
-        at.move(state.q, change)
-        at.update_poses(state.time)
-        return at.state(state.time)
+        eqs.put(state)
+        eqs.move(state.q, change)
+        eqs.update_poses(state.time)
+        return eqs.state(state.time)
 
     changes: list[tuple[Array, Callable[[Array], State]]] = [
         (displacements, moved),
@@ -161,5 +161,5 @@ def _output_slopes(at: Assembler, state: State, outputs: Outputs) -> list[Array]
         values = outputs.of(Solution(s, [state, *map(changed, vectors)]))[1:]
         by_offset = values.reshape(len(OFFSETS), len(sizes), len(outputs.names))
         slopes.append((derivative(by_offset) / sizes[:, None]).T)
-    at.put(state)
+    eqs.put(state)
     return slopes

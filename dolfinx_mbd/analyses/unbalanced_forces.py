@@ -100,8 +100,9 @@ def _unloaded_noise(at: Assembler, t: float, groups: NDArray[np.int64], loads: A
     largest = springs
     if len(s.elastic):
         modes = Measure(s).lengths[s.elastic]  # m per unit of each elastic coordinate
-        elastic = _ROUND_OFF * length * K[np.ix_(s.elastic, s.elastic)] @ (1.0 / modes)
-        largest += float((elastic / modes).max())
+        inverse = np.divide(1.0, modes, out=np.zeros_like(modes), where=modes > 0.0)
+        elastic = _ROUND_OFF * length * K[np.ix_(s.elastic, s.elastic)] @ inverse
+        largest += float((elastic * inverse).max())
         noise[s.elastic] = elastic + springs * modes
     rigid = np.isfinite(levers)
     noise[rigid] = levers[rigid] * largest

@@ -43,7 +43,7 @@ class Quantity:
     matrix: Array
     combine: Combine | None = None  # maps rows (rows, ...), which it may overwrite; None: identity
     finish: Combine | None = None  # increasing function of the values
-    shape: tuple[int, ...] = ()  # of one value: (), (3,) or (3, 3)
+    shape: tuple[int, ...] = ()  # shape of one value: (), (3,) or (3, 3)
     bound: Callable[[Array, float], Array] | None = None
 
     __repr__ = short_repr

@@ -397,6 +397,7 @@ class ReducedBody(HtmlView):
         return partial(type(self), **values | {"provenance": dict(self.provenance)}), ()
 
     def _html_rows(self) -> list[tuple[str, str]]:
+        """Return the titles and the texts of the table that notebooks show."""
         frequencies = ", ".join(f"{mode.frequency:.5g}" for mode in self.modes[:6])
         return [
             ("reduced body", self.name),

@@ -36,7 +36,7 @@ from dolfinx_mbd.errors import InputError
 
 T = TypeVar("T")
 
-_KEY = "dolfinx_mbd"  # of the declaration in the metadata of a field
+_KEY = "dolfinx_mbd"  # key of the declaration in the metadata of a field
 
 _UNITS = {
     "1": (0, 0, 0),

@@ -170,7 +170,7 @@ class _Stresses(NamedTuple):
     time: Array  # (points,), s
     group: NDArray[np.int64]  # index of the material, (points,)
     materials: Mapping[str, AnyMaterial | None]
-    size: float  # of the body, m
+    size: float  # size of the body, m
     comm: Any = None  # None without a mesh
     locations: Points | None = None
 

@@ -24,14 +24,14 @@ def freedom(system: System) -> list[str]:
     system = system.with_rigid_bodies  # mesh bodies are assembled as rigid bodies
     velocities = system.num_velocities - len(system.states)
     held, elastic = system.num_constraints, len(system.elastic)
-    at = Assembler(system)
-    at.q[:] = coordinates(system)
+    eqs = Assembler(system)
+    eqs.q[:] = coordinates(system)
     try:
-        limit = assemble(at, 0.0)
+        limit = assemble(eqs, 0.0)
     except AssemblyError as error:
         return [f"{velocities} coordinates, {held} constraints; {error}"]
-    large_moves = [move for move in moves(at, 0.0) if move.relative > _MOVED]
-    redundant = redundant_rows(at, limit)
+    large_moves = [move for move in moves(eqs, 0.0) if move.relative > _MOVED]
+    redundant = redundant_rows(eqs, limit)
     free = velocities - held + len(redundant)
     line = f"degrees of freedom   {free}"
     line += f" = {velocities} coordinates − {held} constraints"
@@ -41,21 +41,21 @@ def freedom(system: System) -> list[str]:
         lines.insert(1, f"states of loads      {len(system.states)}")
     if elastic:
         rows = {r.row for r in redundant}
-        carried = [r for r in redundant_rows(at, limit, system.rigid) if r.row not in rows]
+        carried = [r for r in redundant_rows(eqs, limit, system.rigid) if r.row not in rows]
         rigid = len(system.rigid) - held + len(rows) + len(carried)
         lines[0] += f": {rigid} of rigid motions, {free - rigid} of deformations"
-        lines += _carried(system, at, carried, limit)
+        lines += _carried(system, eqs, carried, limit)
     return lines + [f"moved by assembly    {move}" for move in large_moves]
 
 
-def _carried(system: System, at: Assembler, carried: list[Redundancy], limit: float) -> list[str]:
+def _carried(system: System, eqs: Assembler, carried: list[Redundancy], limit: float) -> list[str]:
     """Return lines about constraints that only the deformation of bodies can satisfy."""
     if not carried:
         return []
-    B, _, _ = without_units(system, at.constraint_matrix())
+    B, _, _ = without_units(system, eqs.constraint_matrix())
     left, sizes, _ = np.linalg.svd(B[:, system.rigid])
     rank = int(np.sum(sizes > limit * sizes.max(initial=0.0)))
-    parts = left[:, rank:].T @ B  # of the combinations of constraints without rigid motions
+    parts = left[:, rank:].T @ B  # combinations of constraints without rigid motions
     names = [
         repr(body.name)
         for body, part in zip(system.bodies, system.v_slices, strict=True)

@@ -67,7 +67,7 @@ def check_cells(mesh: Mesh) -> None:
     centres = comm.allgather([mesh.geometry.x[nodes[cell]].mean(axis=0) for cell in indices[:1]])
     if not any(centres):
         return
-    where = next(first[0] for first in centres if first)  # of the first rank with such a cell
+    where = next(first[0] for first in centres if first)  # from the first rank with such a cell
     count, total = comm.allreduce(len(indices)), topology.index_map(tdim).size_global
     raise InputError(
         f"{count} of the {total} cells of the mesh are inverted or have no volume, one of them at "

@@ -105,6 +105,7 @@ class TaggedMesh(HtmlView):
             self._tag(key, tdim, "region")
 
     def _html_rows(self) -> list[tuple[str, str]]:
+        """Return the titles and the texts of the table that notebooks show."""
         mesh, tdim = self.mesh, self.mesh.topology.dim
         cells, nodes = mesh.topology.index_map(tdim), mesh.geometry.index_map()
         kind = f"{mesh.topology.cell_name()}, degree {compat.geometry_degree(mesh)}"
@@ -153,6 +154,7 @@ class TaggedMesh(HtmlView):
         return self.cell_tags.find(tag)  # type: ignore[union-attr]
 
     def _tag(self, group: str, dim: int, kind: str) -> int:
+        """Return the tag of a group of cells or facets; raise an error for an unknown name."""
         name("name", group)
         tags = {key: tag for key, (group_dim, tag) in self.groups.items() if group_dim == dim}
         if group not in tags:

@@ -119,7 +119,8 @@ class _Deck:
         # Names of sets in capitals
         self.internal: set[str] = set()  # sets of elements with the parameter INTERNAL
         self.internal_nodes: set[str] = set()  # sets of nodes with the parameter INTERNAL
-        self.internal_of_surfaces: set[str] = set()  # of `internal` and made here, for surfaces
+        # Sets of surfaces that are internal or made here
+        self.internal_of_surfaces: set[str] = set()
         self.of_surfaces: set[str] = set()  # all sets of elements that surfaces name
         self.nodes: set[int] = set()
         self.elements: set[int] = set()
@@ -130,7 +131,7 @@ class _Deck:
         self.closed: dict[tuple[str, str], _Scope] = {}
         self.materials = AbaqusMaterials()
         self.section_options: dict[str, dict[str, str]] = {}
-        self.axes: dict[str, Any] = {}  # of the sections, by their sets
+        self.axes: dict[str, Any] = {}  # axes of the sections, by their sets
         self.has_rotated_instance = False
 
     def begin(self, keyword: str, options: dict[str, str]) -> None:

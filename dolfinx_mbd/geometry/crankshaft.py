@@ -2,9 +2,10 @@
 
 A web is the convex hull of a circle about the main axis and a circle about the pin axis; its
 counterweight is a sector of a ring about the main axis, opposite to the pin. Journals are solids of
-revolution that include their fillets, so that the fillets are exact. A straight oil hole in the
-plane of each throw leads from the main journal before it, opposite to the pin, to the outer side of
-the pin.
+revolution that include their fillets, so that the fillets are exact. If a throw has two pins, the
+web between them is the convex hull of two circles about the axes of the pins. A straight oil hole
+in the plane of each pin leads from a main journal beside it, opposite to the pin, to the outer side
+of the pin.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import cmath
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -34,27 +36,32 @@ class Crankshaft:
     """A crankshaft that adds itself to a gmsh model: `crankshaft(gmsh.model)`.
 
     The axis of the shaft is the z axis. Between two main journals is one throw: a web, a pin and a
-    web. The middle of all throws is at z = 0, and the nose is at the end with the smallest z. The
-    physical groups are the volume "crankshaft", the surfaces of the journals "main_1", "main_2",
-    ... and "pin_1", "pin_2", ..., the end faces "nose" and "flange", "fillets" and "oil_holes".
-    Lengths are in metres, or have a unit, such as ``size="5mm"``.
+    web; or a web, a pin, another web, a second pin with another angle and a web, as in V engines
+    with split pins and in boxer engines. The middle of all throws is at z = 0, and the nose is at
+    the end with the smallest z. The physical groups are the volume "crankshaft", the surfaces of
+    the journals "main_1", "main_2", ... and "pin_1", "pin_2", ..., numbered along z, the end faces
+    "nose" and "flange", "fillets" and "oil_holes". Lengths are in metres, or have a unit, such as
+    ``size="5mm"``.
 
     Attributes:
-        throw_angles: Angle of each pin about z from the x axis, rad, shape (throws,).
+        throw_angles: Angle of the pin of each throw about z from the x axis, rad, shape (throws,),
+            or angles of both pins of each throw, shape (throws, 2).
         crank_radius: Distance between the axes of the pins and of the shaft.
         main_diameter: Diameter of the main journals.
         main_length: Length of the main journals between the webs, with their fillets.
         pin_diameter: Diameter of the pins.
         pin_length: Length of the pins between the webs, with their fillets.
-        web_thickness: Thickness of the webs along z.
+        web_thickness: Thickness of the webs between main journals and pins along z.
+        pin_web_thickness: Thickness of the web between the two pins of a throw along z.
         main_web_diameter: Diameter of the end of the webs at the shaft.
         pin_web_diameter: Diameter of the end of the webs at the pin.
         fillet: Radius of the fillets between journals and webs; 0 omits them.
         counterweight_radius: Outer radius of the counterweights; 0 omits them.
         counterweight_angle: Half of the angle of the counterweights about the shaft, rad.
-        oil_holes: Diameter of the straight holes for oil, from the middle of each main journal but
-            the last, on the side opposite to the next pin, to the middle of this pin on its outer
-            side; 0 omits them.
+        oil_holes: Diameter of the straight holes for oil, one to the middle of each pin on its
+            outer side, from the middle of a main journal on the side opposite to the pin; 0 omits
+            them. The main journal is the one before the throw, and for the second of two pins the
+            one after it.
         nose_diameter: Diameter of the nose before the first main journal.
         nose_length: Length of the nose; 0 omits it.
         flange_diameter: Diameter of the flange after the last main journal.
@@ -77,15 +84,23 @@ class Crankshaft:
         ['crankshaft', 'fillets', 'flange', 'main_1', 'main_2', 'nose', 'pin_1']
         >>> print(crank.main_positions.round(3), crank.pin_positions)
         [-0.04  0.04] [0.]
+        >>> split = mbd.geometry.Crankshaft(throw_angles=np.radians([[0, 60], [240, 300]]))
+        >>> print(split.main_positions.round(3), split.pin_positions.round(3))
+        [-0.11  0.    0.11] [-0.07 -0.04  0.04  0.07]
     """
 
-    throw_angles: Sequence[float] = (0.0, 2 * math.pi / 3, 4 * math.pi / 3)
+    throw_angles: Sequence[float] | Sequence[Sequence[float]] = (
+        0.0,
+        2 * math.pi / 3,
+        4 * math.pi / 3,
+    )
     crank_radius: float | str = 0.040
     main_diameter: float | str = 0.050
     main_length: float | str = 0.024
     pin_diameter: float | str = 0.042
     pin_length: float | str = 0.024
     web_thickness: float | str = 0.016
+    pin_web_thickness: float | str = 0.006
     main_web_diameter: float | str = 0.066
     pin_web_diameter: float | str = 0.056
     fillet: float | str = 0.0025
@@ -105,12 +120,16 @@ class Crankshaft:
     def __post_init__(self) -> None:
         integer("order", self.order, low=1, high=2)
         integer("per_circle", self.per_circle, low=4, high=200)
-        angles = array("throw_angles", self.throw_angles, (None,))
-        if not 1 <= len(angles) <= _MAX_THROWS:
-            reject("throw_angles", self.throw_angles, f"1 to {_MAX_THROWS} angles, in rad")
+        text = f"1 to {_MAX_THROWS} angles, or pairs of angles, in rad"
+        angles = array("throw_angles", self.throw_angles, expected=text)
+        if angles.ndim not in (1, 2) or not 1 <= len(angles) <= _MAX_THROWS:
+            reject("throw_angles", self.throw_angles, text)
+        if angles.ndim == 2 and angles.shape[1] != 2:
+            reject("throw_angles", self.throw_angles, text)
         is_empty = isinstance(self.refined, (list, tuple)) and not self.refined
         points = () if is_empty else array("refined", self.refined, (None, 3))
-        assign(self, throw_angles=tuple(map(float, angles)))
+        throws = angles.tolist() if angles.ndim == 1 else map(tuple, angles.tolist())
+        assign(self, throw_angles=tuple(throws))
         assign(self, refined=tuple(tuple(map(float, point)) for point in points))
         for field in fields(self):
             if field.name not in _NO_LENGTHS:
@@ -134,6 +153,7 @@ class Crankshaft:
             length = getattr(self, f"{end}_length")
             text = f"more than {2 * fillet + margin:.4g} m, so that the fillets do not meet"
             yield f"{end}_length", length > 2 * fillet + margin, text
+        yield from self._split_conditions(margin)
         main, pin = self.main_web_diameter, self.pin_web_diameter
         limit = abs(float(main) - float(pin)) / 2
         yield (
@@ -162,6 +182,20 @@ class Crankshaft:
         text = f"more than main_diameter, {self.main_diameter:g} m"
         yield "flange_diameter", float(self.flange_diameter) > float(self.main_diameter), text
 
+    def _split_conditions(self, margin: float) -> Iterator[tuple[str, bool, str]]:
+        """Yield the conditions that the pins of each throw differ, and their holes do not meet."""
+        radius, pins = float(self.crank_radius), self._pin_angles
+        if not self._stagger:
+            return
+        distance = min(radius * _angle_between(*angles) for angles in pins)
+        text = "different angles of the pins of one throw, in rad, or a single angle for each throw"
+        yield "throw_angles", distance >= margin, text
+        for (_, before), (after, _) in pairwise(pins):
+            distance = _angle_between(before, after) * 0.5 * float(self.main_diameter)
+            valid = distance < 1e-9 * radius or distance >= 2 * float(self.oil_holes)
+            text = f"at most {0.5 * distance:.4g} m, so that holes in one main journal do not meet"
+            yield "oil_holes", valid, text
+
     def _hole_conditions(self, fillet: float, margin: float) -> Iterator[tuple[str, bool, str]]:
         """Yield the conditions that the holes stay inside journals, pins and webs."""
         hole = float(self.oil_holes)
@@ -172,11 +206,12 @@ class Crankshaft:
         half = 0.5 * hole * stretch
         for end, centre, z in (
             ("main", 0.0, 0.5 * float(self.main_length)),
-            ("pin", float(self.crank_radius), 0.5 * (self.spacing - float(self.pin_length))),
+            ("pin", float(self.crank_radius), self._pin_distance - 0.5 * float(self.pin_length)),
         ):
             radius = 0.5 * float(getattr(self, f"{end}_diameter"))
             length = float(getattr(self, f"{end}_length"))
-            eccentricity = abs(start + slope * z - centre)  # of the hole at the web
+            # Distance of the hole from the axis at the web
+            eccentricity = abs(start + slope * z - centre)
             thickest = 2.0 * (radius - margin - eccentricity) / stretch
             text = (
                 f"at most {max(thickest, 0.0):.4g} m, so that the hole stays in the {end} journal "
@@ -191,7 +226,7 @@ class Crankshaft:
         """Return the position of a hole along its throw at a main journal, and dx/dz."""
         start = -0.5 * float(self.main_diameter)
         end = float(self.crank_radius) + 0.5 * float(self.pin_diameter)
-        return start, (end - start) / (0.5 * self.spacing)
+        return start, (end - start) / self._pin_distance
 
     @property
     def throws(self) -> int:
@@ -200,13 +235,44 @@ class Crankshaft:
 
     @property
     def spacing(self) -> float:
-        """Distance between two neighbouring pins along the shaft, m."""
-        return float(self.main_length) + float(self.pin_length) + 2 * float(self.web_thickness)
+        """Distance between two neighbouring throws along the shaft, m."""
+        return 2 * self._pin_distance + self._stagger
 
     @property
     def pin_positions(self) -> Any:
-        """Position of the middle of each pin along z, shape (throws,), m."""
+        """Position of the middle of each pin along z, shape (pins,), m."""
+        shifts = [-0.5 * self._stagger, 0.5 * self._stagger] if self._stagger else [0.0]
+        return np.add.outer(self._throw_positions, shifts).ravel()
+
+    @property
+    def _throw_positions(self) -> Any:
+        """Position of the middle of each throw along z, shape (throws,), m."""
         return self.spacing * (np.arange(self.throws) - 0.5 * (self.throws - 1))
+
+    @property
+    def _pin_angles(self) -> list[tuple[float, ...]]:
+        """Angles of the one or two pins of each throw, rad."""
+        return [tuple(map(float, np.atleast_1d(angles))) for angles in self.throw_angles]
+
+    @property
+    def _pins(self) -> list[tuple[complex, float]]:
+        """Position x + iy of the axis of each pin, and z of its middle, m."""
+        angles = np.ravel(self.throw_angles).tolist()
+        axes = [cmath.rect(float(self.crank_radius), angle) for angle in angles]
+        return list(zip(axes, self.pin_positions.tolist(), strict=True))
+
+    @property
+    def _stagger(self) -> float:
+        """Distance along z between the two pins of a throw, m; 0 if it has one pin."""
+        if np.ndim(self.throw_angles) == 1:
+            return 0.0
+        return float(self.pin_length) + float(self.pin_web_thickness)
+
+    @property
+    def _pin_distance(self) -> float:
+        """Distance along z between a pin and the main journal beside it, m."""
+        lengths = 0.5 * (float(self.main_length) + float(self.pin_length))
+        return lengths + float(self.web_thickness)
 
     @property
     def main_positions(self) -> Any:
@@ -265,8 +331,7 @@ class Crankshaft:
                 if (k > 0 or side > 0) and (k < last or side < 0):
                     centre = z + side * (0.5 * float(self.main_length) - f)
                     yield 0.0, 0.0, float(centre), 0.5 * float(self.main_diameter), side
-        for angle, z in zip(self.throw_angles, self.pin_positions, strict=True):
-            p = cmath.rect(float(self.crank_radius), angle)
+        for p, z in self._pins:
             for side in (-1, 1):
                 centre = z + side * (0.5 * float(self.pin_length) - f)
                 yield p.real, p.imag, float(centre), 0.5 * float(self.pin_diameter), side
@@ -289,8 +354,7 @@ class Crankshaft:
             )
             for k, z in enumerate(self.main_positions)
         }
-        for k, z in enumerate(self.pin_positions):
-            p = cmath.rect(float(self.crank_radius), self.throw_angles[k])
+        for k, (p, z) in enumerate(self._pins):
             length, diameter = float(self.pin_length), float(self.pin_diameter)
             groups[f"pin_{k + 1}"] = journal(p.real, p.imag, z, diameter, length)
         first, last = self._ends()
@@ -332,12 +396,15 @@ class Crankshaft:
         for k, z in enumerate(self.main_positions):
             ends = (k > 0 and has_fillets, k < last and has_fillets)
             solids.append(self._add_journal(occ, 0j, "main", float(z), ends))
-        for k, z in enumerate(self.pin_positions):
-            angle, edge = self.throw_angles[k], 0.5 * float(self.pin_length)
-            pin = cmath.rect(float(self.crank_radius), angle)
-            solids.append(self._add_journal(occ, pin, "pin", float(z), (has_fillets, has_fillets)))
-            for start in (float(z) - edge - thickness, float(z) + edge):
-                solids.append(self._add_web(occ, angle, start))
+        half, between = 0.5 * float(self.pin_length), float(self.pin_web_thickness)
+        for pin, z in self._pins:
+            solids.append(self._add_journal(occ, pin, "pin", z, (has_fillets, has_fillets)))
+        edge = half + 0.5 * self._stagger  # distance of the outer webs from the middle of a throw
+        for angles, z in zip(self._pin_angles, self._throw_positions.tolist(), strict=True):
+            solids.append(self._add_web(occ, angles[0], z - edge - thickness))
+            solids.append(self._add_web(occ, angles[-1], z + edge))
+            if len(angles) == 2:
+                solids.append(self._add_pin_web(occ, angles, z - 0.5 * between))
         first, end = self._ends()
         if self.nose_length:
             length, radius = float(self.nose_length), 0.5 * float(self.nose_diameter)
@@ -355,14 +422,14 @@ class Crankshaft:
 
     def _add_holes(self, occ: Any) -> list[tuple[int, int]]:
         """Return the cylinders of the oil holes, which project from the journals."""
-        (start, slope), half = self._hole_line(), 0.5 * self.spacing
+        (start, slope), half = self._hole_line(), self._pin_distance
         rise = slope * half  # along the throw, between the ends of a hole
         beyond = float(self.oil_holes) / rise  # length that projects at each end / length
         holes = []
-        for angle, z in zip(self.throw_angles, self.main_positions, strict=False):
-            throw = cmath.rect(1.0, angle)
+        for k, (pin, z) in enumerate(self._pins):
+            throw, side = pin / abs(pin), -1 if self._stagger and k % 2 else 1  # towards the pin
             first, step = throw * (start - beyond * rise), throw * (1.0 + 2.0 * beyond) * rise
-            bottom, height = float(z) - beyond * half, (1.0 + 2.0 * beyond) * half
+            bottom, height = z - side * (1.0 + beyond) * half, side * (1.0 + 2.0 * beyond) * half
             base, axis = (first.real, first.imag, bottom), (step.real, step.imag, height)
             holes.append((3, int(occ.addCylinder(*base, *axis, 0.5 * float(self.oil_holes)))))
         return holes
@@ -393,6 +460,26 @@ class Crankshaft:
         surface = occ.addPlaneSurface([occ.addCurveLoop(curves)])
         parts = occ.revolve([(2, surface)], x, y, z, 0, 0, 1, 2 * math.pi)
         return next((dim, int(tag)) for dim, tag in parts if dim == 3)
+
+    def _add_pin_web(self, occ: Any, angles: Sequence[float], z: float) -> tuple[int, int]:
+        """Return the web between the two pins of a throw, between z and z plus its thickness."""
+        first, second = (cmath.rect(float(self.crank_radius), angle) for angle in angles)
+        along = (second - first) / abs(second - first)
+        across = 0.5j * float(self.pin_web_diameter) * along
+
+        def point(p: complex) -> int:
+            return int(occ.addPoint(p.real, p.imag, z))
+
+        curves, start = [], point(first + across)
+        corner = start
+        for centre, outward in ((first, 1j * across), (second, -1j * across)):
+            middle, top = point(centre), point(centre + outward)
+            low = point(centre + 1j * outward)
+            curves += [occ.addCircleArc(corner, middle, top), occ.addCircleArc(top, middle, low)]
+            corner = point(second - across) if centre is first else start
+            curves.append(occ.addLine(low, corner))
+        surface = occ.addPlaneSurface([occ.addCurveLoop(curves)])
+        return extrude(occ, surface, float(self.pin_web_thickness))
 
     def _add_web(self, occ: Any, angle: float, z: float) -> tuple[int, int]:
         """Return a web with its counterweight between z and z plus the thickness."""
@@ -434,6 +521,11 @@ class Crankshaft:
         curves.append(occ.addLine(last, low))
         surface = occ.addPlaneSurface([occ.addCurveLoop(curves)])
         return extrude(occ, surface, float(self.web_thickness))
+
+
+def _angle_between(first: float, second: float) -> float:
+    """Return the angle from 0 to π between two directions, rad."""
+    return abs(cmath.phase(cmath.exp(1j * (second - first))))
 
 
 def _height(model: Any, surface: int) -> float:

@@ -47,7 +47,7 @@ class _Cells(NamedTuple):
     """
 
     dim: int
-    corners: int  # of a cell
+    corners: int  # number of corners of a cell
     kind: int
     facet_kind: int
     facets: list[list[int]]
@@ -154,7 +154,7 @@ def add_deck(model: Any, path: Path) -> Notes:
         points, nodes = _with_inner_nodes(points, nodes)
     starts = np.cumsum(
         [0, *(len(mesh.cells[k].data) for k in blocks)]
-    )  # of the blocks, and the end
+    )  # starts of the blocks, and the end
     notes = Notes([*deck.remarks], unit=getattr(mesh, "unit", deck.unit))
     members = _members(mesh.cell_sets, blocks, starts)
     used_materials, material_of = _materials_of_cells(members, deck.sections, int(starts[-1]))

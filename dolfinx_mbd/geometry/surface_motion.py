@@ -52,9 +52,9 @@ class _Entity:
 
     dim: int
     tag: int
-    rows: NDArray[np.int64]  # of its nodes in the points of the mesh
-    shares: Array  # of a curve: position of each node in the parameter range, 0 to 1
-    edges: NDArray[np.int64]  # of a face: pairs of rows in one element, also on the boundary
+    rows: NDArray[np.int64]  # rows of its nodes in the points of the mesh
+    shares: Array  # for a curve: place of each node in the parameter range, 0 to 1
+    edges: NDArray[np.int64]  # for a face: pairs of rows in one element, also on the boundary
 
 
 def surface_velocity(

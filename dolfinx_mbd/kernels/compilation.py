@@ -84,15 +84,18 @@ if COMPILED and Compiler is not None:
         """LLVM code that is optimized only after it is linked with that of inner functions."""
 
         def _optimize_functions(self, ll_module: Any) -> None:
+            """Set the data layout, without an optimization of the functions."""
             ll_module.data_layout = self._codegen._data_layout
 
     class _InnerLibrary(_KernelLibrary):
         """LLVM code for other libraries only, without optimization and machine code."""
 
         def _optimize_final_module(self) -> None:
+            """Do not optimize the module."""
             pass
 
         def _finalize_final_module(self) -> None:
+            """Mark the module as complete, without a translation to machine code."""
             self._finalize_dynamic_globals()
             self._finalized = True
 

@@ -66,6 +66,7 @@ def _axis(Q: Array, j: int, i: int) -> Vector3:
 
 @inner_kernel
 def _relative_position(p: Array, q: Array, j: int) -> Vector3:
+    """Return the position of the second frame of joint j relative to the first one."""
     return q[j, 0] - p[j, 0], q[j, 1] - p[j, 1], q[j, 2] - p[j, 2]
 
 

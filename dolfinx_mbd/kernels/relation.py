@@ -49,6 +49,7 @@ Motion = tuple[Array, Array, Array, Array]  #: d, R, v and ω
 
 @inner_kernel
 def _rows(Q: Array) -> Matrix3:
+    """Return the rows of a matrix (3, 3)."""
     return vector3(Q[0], 0), vector3(Q[1], 0), vector3(Q[2], 0)
 
 

@@ -84,6 +84,7 @@ def _subtract(builder: Any, data: Any, index: Any, change: Any) -> None:
 
 
 def _build_multiple(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Write the code that subtracts a multiple of a vector."""
     x, target, f, source = arguments
     data = context.make_array(signature.args[0])(context, builder, x).data
     _subtract(builder, data, target, _product(builder, data, source, f))
@@ -91,6 +92,7 @@ def _build_multiple(context: Any, builder: Any, signature: Any, arguments: Any) 
 
 
 def _build_multiples(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Write the code that subtracts multiples of four successive vectors."""
     x, target, *factors, source, step = arguments
     data, parts = context.make_array(signature.args[0])(context, builder, x).data, []
     for f in factors:

@@ -33,7 +33,7 @@ else:
 
 __all__ = ["BearingTable"]
 
-_ENTRIES = ("xx", "xy", "xz", "yx", "yy", "yz", "zx", "zy", "zz")  # of a matrix, row by row
+_ENTRIES = ("xx", "xy", "xz", "yx", "yy", "yz", "zx", "zy", "zz")  # entries of a matrix, row by row
 _SPEEDS = ("frequency", "speed")  # names of the column of the speed
 _UNITS = {"rad/s": 1.0, "rpm": np.pi / 30, "n/m": 1.0, "n*s/m": 1.0, "kg": 1.0}
 """Units in SI by their names in lower case."""

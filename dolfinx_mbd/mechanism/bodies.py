@@ -75,9 +75,11 @@ class Ground:
 
     # The ground has no coordinates: all arrays of coordinates are empty
     def _do_nothing(self, *arguments: Any) -> None:
+        """Do nothing: the ground has no equations."""
         pass
 
     def _empty_array(self, *arguments: Any) -> Array:
+        """Return matrices of the frames without columns, because the ground has no velocities."""
         return np.zeros((len(self.frames), 6, 0))
 
     increment = residual = frame_velocities = _do_nothing

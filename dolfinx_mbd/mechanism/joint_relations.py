@@ -138,7 +138,7 @@ class Distance(JointRelation):
 
     def values(self, d: Array, R: Array) -> Array:
         """Return |d| − L."""
-        (values,), _ = distance_rows(self.parameters([self]), d[None])  # of one joint
+        (values,), _ = distance_rows(self.parameters([self]), d[None])  # for one joint
         return np.asarray(values)
 
     def slopes(self, d: Array, R: Array) -> Array:

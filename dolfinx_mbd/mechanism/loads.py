@@ -327,6 +327,7 @@ class JointForce(Load):
         return values | ({"states": states.copy()} if len(states) else {})
 
     def _input_unit(self, field: str) -> str:
+        """Return the unit of a number of the load that can be an input."""
         return input_unit(field, self.motion)
 
 

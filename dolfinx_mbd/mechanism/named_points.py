@@ -22,7 +22,7 @@ def with_named_points(bodies: Sequence[Body], parts: Sequence[Joint | Load]) -> 
     Raises:
         InputError: A joint or load refers to an unknown body, or exerts a moment on a point.
     """
-    points: dict[str, dict[str, None]] = {}  # of each body; a dict keeps the order of a set
+    points: dict[str, dict[str, None]] = {}  # names by body; unlike a set, a dict keeps the order
     by_name = {body.name: body for body in bodies}
     for part in parts:
         kind = getattr(part, "kind", type(part).__name__)

@@ -24,7 +24,7 @@ __all__ = ["PairLoad"]
 Array = NDArray[np.float64]
 
 _STEP = 1e-6  # step of a difference relative to the size of its variable
-_SMALLEST_SIZE = 1e-2  # of a displacement, for the step of a difference, m
+_SMALLEST_SIZE = 1e-2  # smallest displacement for the step of a difference, m
 
 
 Law = Callable[[PairMotion], tuple[ArrayLike, ...]]

@@ -29,7 +29,7 @@ __all__ = ["Curve", "PointOnCurve", "point_on_curve"]
 Array = NDArray[np.float64]
 
 _DEGREE = 5  # degree of the splines
-_MAX_INTERVALS = 100_000  # of a function
+_MAX_INTERVALS = 100_000  # largest number of intervals of a function
 _SAMPLES = 8  # points between two knots at which the nearest point is searched
 _ITERATIONS = 30  # largest number of Newton steps to the nearest point
 _MARGIN = 1e-9  # parameter beyond an end that counts as round-off, relative to the range
@@ -325,13 +325,13 @@ class PointOnCurve(JointRelation):
     curve: Curve
 
     def values(self, d: Array, R: Array) -> Array:
-        """Return m_i·ρ for both fields."""
+        """Return m_i·ρ for both normals m_i and the vector ρ from the curve to the point."""
         u = self.curve.parameter(d)
         difference = d - self.curve.derivative(u)
         return np.array([self.curve.normal(u, i) @ difference for i in range(2)])
 
     def slopes(self, d: Array, R: Array) -> Array:
-        """Return m_i + κ_i u_d."""
+        """Return the derivatives with respect to d, m_i + κ_i u_d (see the module)."""
         u = self.curve.parameter(d)
         c, c1, c2 = (self.curve.derivative(u, k) for k in range(3))
         difference, out = d - c, np.zeros((2, 6))
@@ -342,7 +342,7 @@ class PointOnCurve(JointRelation):
         return out
 
     def second(self, d: Array, R: Array) -> Array:
-        """Return m_i′⊗u_d + u_d⊗∂κ_i/∂d + κ_i u_dd."""
+        """Return the second derivatives with respect to d (see the module)."""
         u = self.curve.parameter(d)
         c, c1, c2, c3 = (self.curve.derivative(u, k) for k in range(4))
         difference, out = d - c, np.zeros((2, 6, 6))

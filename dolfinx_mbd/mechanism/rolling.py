@@ -24,7 +24,7 @@ __all__ = ["KnifeEdge", "RollingBall", "RollingDisc", "knife_edge", "rolling_bal
 
 Array = NDArray[np.float64]
 
-_MIN_SINE = 1e-3  # of the angle between a rolling disc and the plane
+_MIN_SINE = 1e-3  # sine of the angle between a rolling disc and the plane
 _ROWS = {ALONG_X: "slip along x", ALONG_Y: "slip along y", ALONG_Z: "height above the plane"}
 
 
@@ -81,7 +81,7 @@ class RollingDisc(JointRelation):
         """Return the derivatives of ρ×e_i, and of r (c/s) f_z×n."""
         (c, s), (f, n), r = self._tilt(R), (R[:, 2], np.eye(3)[2]), self.radius
         c_slope = np.cross(f, n)  # derivative of c with respect to θ
-        contact_slope = np.outer(f, c_slope) / s - c * skew(f) / s  # of −(n − c f)/s
+        contact_slope = np.outer(f, c_slope) / s - c * skew(f) / s  # derivative of −(n − c f)/s
         contact_slope -= c / s**3 * np.outer(n - c * f, c_slope)
         out = np.zeros((3, 6, 6))
         for i in range(2):

@@ -140,7 +140,7 @@ class SpringDamper(PairElement):
         rate_by_d = across @ (pair.u2[:3] - pair.u1[:3])
         by_d = by_length * along + self.tension(length, rate) * across
         by_d += by_rate * np.outer(n, rate_by_d)
-        D, E = np.zeros((12, 12)), np.zeros((12, 12))  # by poses and by velocities
+        D, E = np.zeros((12, 12)), np.zeros((12, 12))  # derivatives by poses and by velocities
         for matrix, block in ((D, by_d), (E, by_rate * along)):
             matrix[:3, :3] = matrix[6:9, 6:9] = -block
             matrix[:3, 6:9] = matrix[6:9, :3] = block

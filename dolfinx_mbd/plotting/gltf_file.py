@@ -38,7 +38,7 @@ class GltfFile:
             materials=[pygltflib.Material(doubleSided=True)],
         )
         self._materials: dict[str, int] = {}
-        self._children: list[int] = self.scene.scenes[0].nodes  # of the scene or of its root
+        self._children: list[int] = self.scene.scenes[0].nodes  # nodes of the scene or of its root
         self.data = bytearray()
 
     def add(

@@ -224,6 +224,7 @@ class Reducer:
         self._problem.destroy()
 
     def _free_shared(self) -> None:
+        """Free the matrices and factors that the reductions share."""
         if self._shared is not None:
             self._shared.destroy()
         self._shared = None

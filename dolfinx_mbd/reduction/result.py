@@ -77,6 +77,7 @@ class Reduction:
     __repr__ = short_repr
 
     def _repr_html_(self) -> str:
+        """Return the table of the body as HTML, for IPython."""
         return self.body._repr_html_()
 
     def save(self, path: str | Path) -> Path:

@@ -49,6 +49,7 @@ class Truncation(HtmlView):
     groups: NDArray[np.int64] | None = None  # groups of equal eigenvalues, (n,); None if simple
 
     def _html_rows(self) -> list[tuple[str, str]]:
+        """Return the titles and the texts of the table that notebooks show."""
         frequencies = np.sqrt(self.squares) / (2 * np.pi)
         ends = f", {frequencies[0]:.5g} to {frequencies[-1]:.5g} Hz" if len(frequencies) else ""
         return [

@@ -28,7 +28,7 @@ class _Impact(NamedTuple):
     """A compression of a contact point, with the longest step in it relative to its duration."""
 
     steps: float = 0.0  # length of the longest step relative to the duration of the impact
-    time: float = 0.0  # of the largest penetration, s
+    time: float = 0.0  # time of the largest penetration, s
     period: float = 0.0  # duration of the impact, s
     depth: float = 0.0  # largest penetration, m
     point: int = 0  # index of the contact point

@@ -90,6 +90,7 @@ class History(HtmlView):
         return float(mean) if np.ndim(mean) == 0 else np.asarray(mean)
 
     def _html_rows(self) -> list[tuple[str, str]]:
+        """Return the titles and the texts of the table that notebooks show."""
         rows = [
             (self._kind, self.name),
             ("times", f"{self.time[0]:g} to {self.time[-1]:g} s, {len(self.time)} saved"),

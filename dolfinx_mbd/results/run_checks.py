@@ -38,7 +38,7 @@ ROTATION_PER_STEP = 1.0  # rotation of a body in a time step, rad
 ORIGIN, FAR = 1e-4, 5.0
 ENERGY_GAIN = 0.05  # unexplained gain of energy relative to the largest energy in the run
 CONSTRAINTS = 1e-6  # violation of a constraint relative to the size of the mechanism, or in rad
-MISFIT = 1e-5  # as `CONSTRAINTS`, for dropped redundant constraints
+MISFIT = 1e-5  # limit as `CONSTRAINTS`, for redundant constraints that are dropped
 RATE_JUMP = 0.05  # jump of a driver's rate relative to its largest rate
 # Ignored energy relative to the mass times (size of the mechanism / duration of the run)²
 _ROUND_OFF = 1e-12

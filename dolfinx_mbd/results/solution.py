@@ -110,6 +110,7 @@ class Solution(Sensors, HtmlView):
         return solution_of(self.system, saved, self.final_state, **self._facts())
 
     def _html_rows(self) -> list[tuple[str, str]]:
+        """Return the titles and the texts of the table that notebooks show."""
         times = f"{self.time[0]:g} to {self.time[-1]:g} s, {len(self)} saved"
         return [
             ("run", "complete" if self.complete else "interrupted"),
@@ -257,12 +258,12 @@ class Solution(Sensors, HtmlView):
             >>> print(flight.time[[0, -1]])
             [0.5 0.6]
         """
-        at = Assembler(instance("system", system, System))
-        return transferred_state(self.final_state, self.system, at)
+        eqs = Assembler(instance("system", system, System))
+        return transferred_state(self.final_state, self.system, eqs)
 
     # ---- files ----------------------------------------------------------------------------------
     def _facts(self) -> dict[str, Any]:
-        """Return the arguments of a solution besides its states."""
+        """Return what a file contains besides the states: completeness and counters."""
         keys = ("complete", "iterations", "factorizations")
         return {key: getattr(self, key) for key in keys}
 

@@ -13,8 +13,8 @@ __all__ = ["mobility"]
 
 def mobility(system: System) -> int:
     """Return the number of independent velocities at the initial positions."""
-    at, state = Assembler(system), consistent_state(system)
-    at.q[:] = state.q
-    at.update_poses(state.time)
-    rank = int(np.linalg.matrix_rank(at.constraint_matrix()))
+    eqs, state = Assembler(system), consistent_state(system)
+    eqs.q[:] = state.q
+    eqs.update_poses(state.time)
+    rank = int(np.linalg.matrix_rank(eqs.constraint_matrix()))
     return int(system.num_velocities - rank)

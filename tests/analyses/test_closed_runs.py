@@ -62,7 +62,7 @@ def test_lines_of_a_closed_signal_are_exact() -> None:
     assert np.allclose(f, np.arange(201) * SPEED / (2 * np.pi), rtol=1e-12, atol=1e-12)
     assert np.allclose(a, np.abs(cycle.harmonics(x)), rtol=0, atol=1e-13 * a.max())
     for k in FORCES:
-        assert np.isclose(a[k], abs(amplitude(k)), rtol=3e-3)  # of the time step
+        assert np.isclose(a[k], abs(amplitude(k)), rtol=3e-3)  # error of the time step
     others = np.delete(a, list(FORCES))
     assert others.max() < 1e-8 * a.max()
     leaking = spectrum(cycle.time, x, window="boxcar").amplitudes
@@ -112,7 +112,7 @@ def moment(run: Any) -> Any:
 
 
 def turned(run: Any) -> Any:
-    """Return the angle of its crank."""
+    """Return the angle of the crank of the engine."""
     return run.joint("drive").rotation
 
 
@@ -146,7 +146,7 @@ def test_orders_over_an_angle_that_is_not_uniform() -> None:
     assert np.delete(amplitude, [0, 3, 7]).max() < 1e-5
 
 
-def test_orders_of_what_is_not_closed() -> None:
+def test_orders_of_cycles_that_do_not_close() -> None:
     with pytest.raises(InputError, match="equal at both ends"):
         orders_of_cycles([engine()], turned, turned)
     with pytest.raises(InputError, match="whole revolutions"):
@@ -189,7 +189,7 @@ def test_fatigue_of_a_closed_cycle() -> None:
     signal = cycle.body("rod 1").eta @ stress[0, 0]
     counted = mbd.durability.count_cycles(signal, "closed")
     whole = np.isclose(counted.ranges, np.ptp(signal), rtol=1e-9)
-    assert counted.counts[whole].sum() == 1.0  # from the largest value down and up again
+    assert counted.counts[whole].sum() == 1.0  # one whole cycle, from the largest value to the next
     assert (counted.counts[~whole] == 1.0).all()
 
 

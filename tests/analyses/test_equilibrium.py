@@ -1,4 +1,4 @@
-"""Equilibria at rest, turning and under slow loads against closed forms; and where is none."""
+"""Equilibria at rest, in rotation and under slow loads, and systems without equilibrium."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LENGTH, SIDE, DENSITY, YOUNG = 2.0, 0.01, 7870.0, 2e9
 
 @pytest.mark.parametrize("start", [0.0, 1.2, 1.5, -0.3])
 def test_hanging_flexible_pendulum(start: float) -> None:
-    """It hangs straight; its weight stretches mode k by 2 ρ g l²/E (2/((2k+1)π))³."""
+    """The rod hangs straight; its weight stretches mode k by 2 ρ g l²/E (2/((2k+1)π))³."""
     axial = 8
     rod = slender_rod(LENGTH, SIDE, YOUNG, DENSITY, bending=2, axial=axial)
     body = FlexibleBody("rod", rod, rotation=(np.cos(start / 2), 0, 0, np.sin(start / 2)))

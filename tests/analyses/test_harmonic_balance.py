@@ -197,7 +197,7 @@ def test_states_of_loads() -> None:
     assert np.isclose(x, 2 / (1 + 1j * w * tau) / (40 - w**2 + 0.3j * w), rtol=1e-7)
 
 
-def test_few_harmonics_are_told() -> None:
+def test_too_few_harmonics_give_a_warning() -> None:
     with pytest.warns(AccuracyWarning, match="increase num_harmonics"):
         harmonic_balance(duffing(6.0), 2 * np.pi / 6.0, num_harmonics=1)
 

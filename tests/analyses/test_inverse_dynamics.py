@@ -80,7 +80,7 @@ def test_reactions_are_those_of_a_simulation() -> None:
 
 
 def test_flexible_rod_without_vibration() -> None:
-    """Quasi-static: what `consistent_state` finds; undeformed: the rigid mechanism's forces."""
+    """A quasi-static rod agrees with `consistent_state`, an undeformed one with a rigid rod."""
     rod = slender_rod()
     flexible = slider_crank(rod, speed=150.0, **SETTINGS)
     rigid = slider_crank(rod.rigid(), speed=150.0, **SETTINGS)
@@ -179,7 +179,7 @@ def test_singular_positions_are_reported() -> None:
         kinematic_analysis(flat, np.linspace(0, 2 * np.pi, 82))
 
 
-def test_what_is_not_determined_is_said() -> None:
+def test_undetermined_motion_is_an_error() -> None:
     system = slider_crank(rigid_rod(length=0.3, mass=0.15), torque=1.0, **SETTINGS)
     with pytest.raises(KinematicError, match=r"0 drivers leave 1 degree of freedom .*'crank'"):
         kinematic_analysis(system, [0.0])

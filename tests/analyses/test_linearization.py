@@ -58,7 +58,7 @@ def pendulum(angle: float = 0.0, damping: float = 0.0) -> System:
 
 
 def test_pendulum() -> None:
-    """ω² is m g s/J if it hangs, and −m g s/J upside down, from the reaction's stiffness alone."""
+    """ω² is m g s/J if the pendulum hangs, and −m g s/J upside down."""
     square = 1.3 * GRAVITY * 0.5 / (0.04 + 1.3 * 0.25)
     hanging = pendulum()
     down = linearize(hanging, equilibrium(hanging))
@@ -138,7 +138,7 @@ def test_two_masses_on_springs() -> None:
         assert np.isclose(shape, vectors[1, k] / vectors[0, k], rtol=1e-6)
 
 
-MASS, ARM, ACROSS, ALONG = 0.5, 0.1, 0.002, 0.001  # of the top: about its centre and its axis
+MASS, ARM, ACROSS, ALONG = 0.5, 0.1, 0.002, 0.001  # the top; moments of inertia about its centre
 
 
 def top(spin: float) -> System:
@@ -159,7 +159,7 @@ def test_sleeping_top(share: float, axes: str) -> None:
     state = consistent_state(system, v=np.array([0, 0, 0, 0, 0, spin]))
     linear = linearize(system, state, axes=axes)  # type: ignore[arg-type]
     assert (linear.stability == "unstable") == (share < 1)
-    assert linear.poles[0] == 0  # it may spin faster
+    assert linear.poles[0] == 0  # nothing determines the spin of the top
     roots = np.roots([J, -1j * ALONG * spin, -MASS * GRAVITY * ARM])
     if axes == "body":  # a whirl at ν is one at |ν − ω| there
         roots = roots.real + 1j * np.abs(roots.imag - spin)
@@ -217,9 +217,9 @@ def test_pinned_beam() -> None:
 def test_a_held_body_is_as_linearized_by_itself() -> None:
     """A body on a steadily rotating hub has the poles of `linearize_body` (round-off).
 
-    That takes the prestress of the load, and the geometry of the undeformed body: so does this test
-    by its choice of the point.  `linearize` itself takes the deformed body's, which is another mass
-    to first order in the deformation.
+    `linearize_body` uses the prestress of the load and the geometry of the undeformed body. The
+    test therefore linearizes at the undeformed state. `linearize` uses the deformed geometry, whose
+    mass matrix differs to first order in the deformation.
     """
     particles, spin = Particles(4, seed=5), 0.5
     particles.C = 1e-3 * particles.K
@@ -236,15 +236,15 @@ def test_a_held_body_is_as_linearized_by_itself() -> None:
     ]
     drive = Driver("drive", "bearing", constant_speed(spin))
     system = System([ground, hub, body], joints, drivers=[drive])
-    at = Assembler(system)
+    eqs = Assembler(system)
     state = consistent_state(system, elastic_start="undeformed")
-    at.q[:], at.v[:] = state.q, state.v
-    axes = Axes.of_bodies(system, at.q, at.v)
-    at.a[:] = steady_rates(at, axes)
-    at.residual(0.0)
-    B = at.constraint_matrix()[:, system.rigid]
-    at.lam[:] = np.linalg.solve(B.T, -at.rows[system.rigid])
-    motions = small_motions(at, 0.0, axes)
+    eqs.q[:], eqs.v[:] = state.q, state.v
+    axes = Axes.of_bodies(system, eqs.q, eqs.v)
+    eqs.a[:] = steady_rates(eqs, axes)
+    eqs.residual(0.0)
+    B = eqs.constraint_matrix()[:, system.rigid]
+    eqs.lam[:] = np.linalg.solve(B.T, -eqs.rows[system.rigid])
+    motions = small_motions(eqs, 0.0, axes)
     M, C, K = motions.reduced(free_directions(motions))
     A = np.block([[np.zeros_like(M), np.eye(len(M))], [-K, -C]])  # M = 1
     poles = np.linalg.eigvals(A)
@@ -279,7 +279,8 @@ def test_a_spinning_rod_on_a_hub() -> None:
 def spinning_rod() -> ReducedBody:
     """Return the slender rod with a geometric stiffness of zero.
 
-    The load's work on the rotation of the held end is then all that stiffens it, on both sides.
+    Then only the work of the load on the rotation of the held end stiffens the rod, in the
+    mechanism and in `linearize_body`.
     """
     rod = slender_rod(bending=2, axial=1)
     none = np.zeros((6, 3, 3))
@@ -291,14 +292,14 @@ def test_coefficients_are_derivatives_of_the_rows() -> None:
     body = FlexibleBody("body", Particles(2, seed=1).body(stiffening=True), damping_ratio=0.0)
     system = System([body], gravity=(0.3, -9.8, 0.5))
     rng = np.random.default_rng(4)
-    at = Assembler(system)
-    at.q[:] = body.initial_coordinates()
-    at.q[7:] = 0.1 * rng.normal(size=2)
-    body.increment(at.q.copy(), rng.normal(size=8), at.q)
-    at.v[:] = rng.normal(size=8)
-    q, v, W = at.q.copy(), at.v.copy(), rng.normal(size=3)
+    eqs = Assembler(system)
+    eqs.q[:] = body.initial_coordinates()
+    eqs.q[7:] = 0.1 * rng.normal(size=2)
+    body.increment(eqs.q.copy(), rng.normal(size=8), eqs.q)
+    eqs.v[:] = rng.normal(size=8)
+    q, v, W = eqs.q.copy(), eqs.v.copy(), rng.normal(size=3)
     start = rotation_matrix(q[3:7])
-    motions = small_motions(at, 0.0, Axes.common(system, W))
+    motions = small_motions(eqs, 0.0, Axes.common(system, W))
 
     def rows(y: np.ndarray, rate: np.ndarray) -> np.ndarray:
         """Return the global components of the rows at t = 0 for a disturbance of a steady motion.
@@ -315,14 +316,14 @@ def test_coefficients_are_derivatives_of_the_rows() -> None:
 
         before, now, after = path(-h), path(0.0), path(h)
         delta = np.concatenate([now[0] - q[:3], rotation_vector(start.T @ now[1]), now[2] - q[7:]])
-        body.increment(q, delta, at.q)
+        body.increment(q, delta, eqs.q)
         forward, back = (rotation_vector(now[1].T @ x[1]) / h for x in (after, before))
         for part, k in ((slice(0, 3), 0), (slice(6, 8), 2)):
-            at.v[part] = (after[k] - before[k]) / (2 * h)
-            at.a[part] = (after[k] - 2 * now[k] + before[k]) / h**2
-        at.v[3:6], at.a[3:6] = 0.5 * (forward - back), (forward + back) / h
-        at.residual(0.0)
-        return np.concatenate([at.rows[:3], start @ at.rows[3:6], at.rows[6:]])
+            eqs.v[part] = (after[k] - before[k]) / (2 * h)
+            eqs.a[part] = (after[k] - 2 * now[k] + before[k]) / h**2
+        eqs.v[3:6], eqs.a[3:6] = 0.5 * (forward - back), (forward + back) / h
+        eqs.residual(0.0)
+        return np.concatenate([eqs.rows[:3], start @ eqs.rows[3:6], eqs.rows[6:]])
 
     zero, eps = np.zeros(8), 1e-3
     for k, unit in enumerate(eps * np.eye(8)):
@@ -359,7 +360,7 @@ def test_constraints_that_repeat_each_other_may_stay() -> None:
     assert np.allclose(linear.poles, [1j * np.sqrt(GRAVITY * 0.5 / 0.26)], rtol=1e-12)
 
 
-def test_what_is_not_steady_is_refused() -> None:
+def test_states_that_are_not_steady_are_errors() -> None:
     crank = slider_crank(
         slender_rod(), crank_radius=0.15, crank_mass=0.36, piston_mass=0.0755, speed=10.0
     )

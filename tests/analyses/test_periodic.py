@@ -71,7 +71,7 @@ def test_mathieu_chart(delta: float, epsilon: float) -> None:
     assert stable == (np.abs(reference).max() < 1 + 1e-8)
 
 
-MASS, SOFT, STIFF = 2.0, 8e4, 8e4 * 1.2**2  # of a shaft with two stiffnesses
+MASS, SOFT, STIFF = 2.0, 8e4, 8e4 * 1.2**2  # mass and both stiffnesses of a shaft
 
 
 def two_stiffnesses(speed: float) -> mbd.System:
@@ -222,7 +222,7 @@ def test_repeated_periods() -> None:
     """Several periods form a continuous run with full revolutions of the crank."""
     system, period = crank(), 4 * np.pi / 200.0
     cycle = periodic(system, period, dt=period / 300)
-    assert cycle.corrections > 0  # a correction must not leave the forces of before at the start
+    assert cycle.corrections > 0  # the forces at the start are those after the last correction
     for joint in system.joints:
         force = cycle.joint(joint.name).force
         assert np.allclose(force[0], force[-1], rtol=0, atol=1e-7 * np.abs(force).max())
@@ -282,6 +282,6 @@ def test_oil_whip_above_its_threshold() -> None:
         start=run.final_state, tolerance=1e-11,
     )  # fmt: skip
     orbit, other = cycle.body("rotor").position[:, :2], far.body("rotor").position[-201:, :2]
-    for axis in (0, 1):  # of the same orbit, sampled at other times: compare its harmonics
+    for axis in (0, 1):  # both runs sample one orbit at different times
         one, two = (np.abs(np.fft.rfft(x[:-1, axis]))[:4] for x in (orbit, other))
         assert np.abs(one - two).max() < 1e-6 * one.max()

@@ -93,7 +93,7 @@ def test_a_curve_that_does_not_reach_its_end() -> None:
     assert np.allclose(np.tanh(x), curve.parameter, atol=1e-6)
 
 
-def test_a_far_start_says_how_far_it_came() -> None:
+def test_error_of_a_far_start_contains_the_distance() -> None:
     """A pendulum that turns over is far from the cycle of small oscillations."""
     ground = mbd.Ground({"o": mbd.Frame()})
     arm = mbd.RigidBody("arm", 1.0, [0.1] * 3, (0, -1, 0), frames={"o": mbd.Frame((0, 1, 0))})

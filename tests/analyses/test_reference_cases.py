@@ -63,7 +63,7 @@ def test_rigid_engine_follows_the_closed_form(cylinder: int) -> None:
     exact = SliderCrank(0.040, 0.137).motion(speed * run.time + throw, speed)
     piston, rod = run.body(f"piston {cylinder}"), run.body(f"rod {cylinder}")
     assert np.allclose(piston.position[:, 0], exact.slider, atol=1e-12)
-    # 1e-9 of the greatest values of the next test
+    # tolerances relative to the greatest absolute values, which the next test checks
     assert np.allclose(piston.velocity[:, 0], exact.slider_velocity, atol=1e-9 * 26)
     assert np.allclose(piston.acceleration[:, 0], exact.slider_acceleration, atol=1e-9 * 2e4)
     assert np.allclose(rod.omega[:, 2], exact.rod_velocity, atol=1e-9 * 183)

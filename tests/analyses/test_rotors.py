@@ -19,7 +19,7 @@ from dolfinx_mbd.errors import InputError
 ALONG_X = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # the third axis is along x
 LENGTH, PLACE, RADIUS, COUNT = 0.8, 0.2, 0.01, 16
 DISC, ACROSS, POLAR = 8.0, 0.03, 0.055  # mass, and moments of inertia of the disc
-STIFFNESS, RATIO = 2e6, 0.4  # of the bearings in y, and z over y
+STIFFNESS, RATIO = 2e6, 0.4  # stiffness of the bearings in y, and ratio z/y
 
 
 @cache

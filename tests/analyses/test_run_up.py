@@ -12,7 +12,7 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd import errors
 
 TIME = np.linspace(0.0, 4.0, 16001)
-ANGLE = 2 * np.pi * (10 * TIME + 5 * TIME**2)  # from 10 to 50 revolutions per second
+ANGLE = 2 * np.pi * (10 * TIME + 5 * TIME**2)  # 10 to 50 revolutions per second
 
 
 def test_orders_of_a_run_up() -> None:

@@ -1,4 +1,4 @@
-"""A mechanism that is stepped: the bits of `simulate`, held inputs, and what is restored."""
+"""`Simulator`: bitwise the steps of `simulate`, inputs that are constant in a step, snapshots."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_amplitude_on_a_line_is_exact(window: str) -> None:
     ("window", "loss"), [("boxcar", 2 / np.pi), ("hann", 8 / (3 * np.pi)), ("flattop", 0.9988)]
 )
 def test_amplitude_between_lines_is_that_of_the_window(window: str, loss: float) -> None:
-    """Half-way between two lines, windows reduce it by 2/π, 8/(3π) or 0.01 dB (flattop, Heinzel).
+    """Between two lines, windows reduce it by 2/π, 8/(3π) or 0.01 dB (flattop, Heinzel).
 
     Without a window the line at −f, 101 lines away, leaks 1/(101 π) / (2/π) = 0.5 % in; with hann
     it is 1/101² less, 5e-5.

@@ -18,7 +18,7 @@ from tests.analyses.test_rotors import LENGTH, round_bar
 ALONG_X = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # the third axis is along x
 RADIUS = 0.06
 DISC, ACROSS, POLAR = 6.0, 0.02, 0.038
-STIFFNESS, DAMPING = (8e7, 3e7), 2e3  # of both bearings in y and z
+STIFFNESS, DAMPING = (8e7, 3e7), 2e3  # both bearings, in y and z
 
 
 @cache
@@ -60,7 +60,7 @@ def timoshenko_poles(speed: float, shear: float, elements: int = 100) -> Any:
     ρA (v̇² + ẇ²)/2 + ρI (ȧ² + ḃ²)/2, and the gyroscopic moments are 2ρIΩ.
     """
     h, E, rho = LENGTH / elements, mbd.STEEL.young, mbd.STEEL.density
-    area = shaft().total_mass / (rho * LENGTH)  # of the mesh, 2 % below that of the circle
+    area = shaft().total_mass / (rho * LENGTH)  # the mesh has 2 % less than the circle
     second = area**2 / (4 * np.pi)
     modulus = E / (2 * (1 + mbd.STEEL.poisson))
     size = 2 * (elements + 1)  # displacement and slope of each node in one plane

@@ -139,7 +139,7 @@ def test_reactions_are_outputs() -> None:
     assert np.allclose(H[1], 1 / (2 * s * s + 0.3 * s + 50 - 2 * 16), rtol=1e-9)
 
 
-def test_what_changes_along_the_motion_is_refused() -> None:
+def test_outputs_that_change_along_a_steady_motion_are_errors() -> None:
     system = oscillator(speed=4.0)
     outputs = {"x": lambda run: run.sensor("slider")[:, 0]}  # in axes that do not turn
     with pytest.raises(SteadyError):

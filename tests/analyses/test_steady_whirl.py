@@ -50,7 +50,7 @@ def jeffcott(
 @pytest.mark.parametrize("ratio", [0.3, 0.9, 0.99, 1.01, 1.2, 2.0, 20.0])
 @pytest.mark.parametrize("zeta", [0.0, 0.02, 0.3])
 def test_whirl_of_a_jeffcott_rotor(ratio: float, zeta: float) -> None:
-    """Its complex amplitude is e x²/(1 − x² + 2iζx); above the critical speed it tends to −e."""
+    """The complex amplitude is e x²/(1 − x² + 2iζx); above the critical speed it tends to −e."""
     speed = ratio * CRITICAL
     system = jeffcott(speed, 2 * zeta * MASS * CRITICAL)
     state = equilibrium(system, spin=(speed, 0, 0))
@@ -191,7 +191,7 @@ def test_flexible_rotor_on_anisotropic_bearings(speed: float) -> None:
     assert cycle.corrections == 0  # the shaft turns steadily, but for its axial vibration
     still = whirling(0.0, 0.3)
     poles = linearize(still, equilibrium(still)).poles
-    bending = poles[np.abs(poles) > 1.0][:2]  # in the two directions
+    bending = poles[np.abs(poles) > 1.0][:2]  # bending in two directions
     for pole in bending:
         exact = np.exp(pole * period)
         assert np.abs(cycle.multipliers - exact).min() < 3e-4

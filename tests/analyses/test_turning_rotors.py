@@ -1,4 +1,4 @@
-"""Cycles of turning round rotors, closed but for their rotation, against runs and linear theory."""
+"""Periodic motions up to a rotation of round rotors are those of runs and of linear theory."""
 
 from __future__ import annotations
 
@@ -113,10 +113,10 @@ def whirling(system: mbd.System, size: float) -> tuple[Any, float]:
     """Return a state of the least damped whirl with an amplitude of `size`, and its period."""
     state, pole, mode = least_damped(system)
     mode = mode * size / np.abs(mode[system.v_slices[1]][:2]).max()
-    at = Assembler(system)
-    at.move(state.q, mode.real)
+    eqs = Assembler(system)
+    eqs.move(state.q, mode.real)
     speeds = state.v + (1j * pole.imag * mode).real
-    options: dict[str, Any] = {"q": at.q, "v": speeds, "elastic_start": "undeformed"}
+    options: dict[str, Any] = {"q": eqs.q, "v": speeds, "elastic_start": "undeformed"}
     return mbd.dynamics.consistent_state(system, **options), 2 * np.pi / pole.imag
 
 
@@ -176,7 +176,7 @@ def test_a_rigid_rotor_whirls_as_its_centre(factor: float) -> None:
     assert np.isclose(cycle.period, other.period, rtol=1e-7)
     one, two = (sizes(c.body("rotor").position[:, :2]) for c in (cycle, other))
     assert np.abs(one - two).max() < 1e-6 * one.max()
-    for mu in other.multipliers[:3]:  # of the motions without tilt
+    for mu in other.multipliers[:3]:  # motions without tilt
         assert np.abs(cycle.multipliers - mu).min() < 1e-5
 
 
@@ -226,7 +226,7 @@ def test_a_flexible_rotor_against_a_long_run(factor: float) -> None:
     assert np.allclose(run.angles, again.angles, atol=1e-6)
 
 
-def test_what_is_not_a_round_rotor_is_named() -> None:
+def test_systems_that_are_no_round_rotors_are_named() -> None:
     """Unbalances, loads that rotate or depend on time, and rotors without a drive are errors."""
     start = {"axes": "global", "find_period": True, "dt": 1e-4}
     for options in ({"centre": (1e-5, 0, 0)}, {"inertia": [0.08, 0.07, 0.03]}):

@@ -83,7 +83,7 @@ class Lattice:
         return inverse.T @ vectors[:, 6:]
 
     def tensions_stiffness(self, u: np.ndarray) -> np.ndarray:
-        """Return the geometric stiffness of the bars' tensions in a displacement, full order."""
+        """Return the full-order geometric stiffness for the bar tensions in a displacement."""
         size = len(u)
         A = np.zeros((size, size))
         for (i, j), EA in zip(self.bars, self.rigidity, strict=True):
@@ -94,7 +94,7 @@ class Lattice:
         return A
 
     def _stiffening(self) -> Stiffening:
-        """Return the unit cases with inertia relief, as in the reduction of a mesh."""
+        """Return the geometric stiffness of unit loads with inertia relief, as `reduce` does."""
         loads = np.zeros((3 * len(self.x), 18))
         coordinates = np.zeros((self.T.shape[1], 18))
         for c, (i, j) in enumerate(SPINS):

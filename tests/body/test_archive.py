@@ -1,4 +1,4 @@
-"""Archives: what is read is what was written, or an error with the name of the file."""
+"""Archives return exactly what was written, or raise an error with the name of the file."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_a_changed_header_is_refused(tmp_path: Path) -> None:
         assert error.value.path == str(path)
 
 
-def test_files_of_the_first_edition_are_read_with_a_warning(tmp_path: Path) -> None:
+def test_files_of_version_0_1_are_read_with_a_warning(tmp_path: Path) -> None:
     path = body().save(tmp_path / "rod.npz")
     before = contents(path)
     resaved(path, {"version": 1}, ("arrays", "sha256"))
@@ -193,7 +193,7 @@ def test_files_of_the_first_edition_are_read_with_a_warning(tmp_path: Path) -> N
     assert again.stiffening is not None and again.stress is not None
 
 
-def test_damage_to_files_of_the_first_edition(tmp_path: Path) -> None:
+def test_damage_to_files_of_version_0_1(tmp_path: Path) -> None:
     """Files without a checksum have wrong types and missing arrays."""
     for change, drop in (
         ({"interfaces": 5}, ()),

@@ -102,7 +102,7 @@ def test_damping_survives_a_file(
 def free_decay(body: ReducedBody, mode: int, step: float) -> np.ndarray:
     """Return η of a mode of a freely falling body, and the drift of its frame, from a simulation.
 
-    It falls, as without any force at all the tolerance of the rigid rows would be relative to zero.
+    The body falls because, without any force, the tolerance of its rigid motion would be zero.
     """
     g = np.array([0.0, 0.0, -9.81])
     system = System([FlexibleBody("b", body, damping_ratio=0.0)], gravity=g)
@@ -159,7 +159,7 @@ def test_logarithmic_decrement_of_a_simulated_mode(
     z = (-zeta + 1j * np.sqrt(1 - zeta**2)) * w / (200 * body.frequencies[mode]) / 2
     ahead = np.log((1 + z) / (1 - z))
     assert measured == pytest.approx(-2 * np.pi * ahead.real / ahead.imag, rel=2e-5)
-    assert np.abs(out[:, 2:]).max() < 1e-12  # of a fall by millimetres; m and rad/2
+    assert np.abs(out[:, 2:]).max() < 1e-12  # m and rad/2; the body falls by millimetres
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from tests.body.test_reduced_body import body
 
 
 def test_end_of_group() -> None:
-    """Two values are one if they differ by 1e-6 of them, or by round-off."""
+    """Two values belong to one group if they differ by less than 1e-6 of them, or by round-off."""
     values = np.array([1.0, 4.0, 4.0 + 3e-6, 4.0 + 6e-6, 4.1, 9.0])
     assert [end_of_group(values, k) for k in range(7)] == [0, 1, 4, 4, 4, 5, 6]
     errors = np.full(6, 0.06)
@@ -37,7 +37,7 @@ def test_shares_of_groups_do_not_depend_on_the_basis_of_the_pair() -> None:
         assert most_of(weights, 0.95, groups) == [0, 1, 2, 3]
 
 
-def test_a_selection_that_cuts_a_pair_is_told() -> None:
+def test_a_selection_that_cuts_a_pair_is_reported() -> None:
     """A body with the frequencies 1, 2, 2 is selected as [1], [2, 3] and [1, 2]."""
     pair = body(3).replace(mass=np.eye(3), stiffness=np.diag([1.0, 4.0, 4.0]))
     with warnings.catch_warnings():

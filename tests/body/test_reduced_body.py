@@ -1,4 +1,4 @@
-"""Reduced bodies as data: mass properties, what is refused, files that come back or are refused."""
+"""Reduced bodies as data: mass properties, invalid data, valid and invalid files."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _save_on_a_full_disk(path: Path) -> None:
     body().save(path)
 
 
-def test_summary_tells_what_the_body_is() -> None:
+def test_summary_contains_the_data_of_the_body() -> None:
     text = body().summary()
     for word in ("rod", "mass", "kg", "one", "two", "middle", "elastic 2", "20.00", "dolfinx"):
         assert word in text

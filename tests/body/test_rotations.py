@@ -41,7 +41,7 @@ def test_products_of_quaternions_are_products_of_rotations() -> None:
 
 @pytest.mark.parametrize("angle", ANGLES)
 def test_tangent_operator(angle: float) -> None:
-    """exp(θ + δ) = exp(θ) exp(T δ), and its transpose is T(−θ)."""
+    """exp(θ + δ) = exp(θ) exp(T δ) to first order in δ, and Tᵀ = T(−θ)."""
     h = 1e-6
     for theta in vectors(angle):
         T = so3.tangent(theta)
@@ -77,7 +77,7 @@ def test_axial_vector() -> None:
     assert np.allclose(so3.axial(np.outer(c, y)), np.cross(c, y))
 
 
-def test_what_is_not_a_rotation_is_refused() -> None:
+def test_matrices_that_are_no_rotations_are_errors() -> None:
     with pytest.raises(ValueError, match="orthogonal"):
         so3.quaternion_from_matrix(2 * np.eye(3))
     with pytest.raises(ValueError, match="reflection"):

@@ -1,4 +1,4 @@
-"""Quantities of stress, envelopes over time and stress modes that are kept with a body; no mesh."""
+"""Quantities of stress, envelopes over time, and stress modes of a body without its mesh."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dolfinx_mbd.body.stress_modes import BLOCK_SIZE, StressModes, envelope_over
 from dolfinx_mbd.errors import InputError, InputTypeError
 
 POINTS, MODES, TIMES = BLOCK_SIZE + 37, 7, 2 * BLOCK_SIZE + 11
-"""More than one block of points and of instants, the last ones not full."""
+"""Sizes with several blocks of points and of instants, of which the last ones are not full."""
 
 
 def tensors(components: np.ndarray) -> np.ndarray:

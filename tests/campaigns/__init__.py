@@ -1,1 +1,1 @@
-"""Campaigns against the package: hostile arguments, damaged files, bad meshes, faults and kills."""
+"""Campaigns of fuzz tests: hostile (invalid or odd) arguments, files, meshes, faults and kills."""

@@ -94,7 +94,7 @@ HOSTILE: dict[str, Callable[[], Any]] = {
     "open file": lambda: Path(__file__).open(encoding="utf-8"),
     "open binary file": lambda: Path(__file__).open("rb"),
 }
-"""What replaces an argument; made anew for each call."""
+"""Hostile values that replace an argument; they are created for each call."""
 
 POISON = {
     "bytes", "object", "nan", "inf", "-inf", "complex", "numpy nan", "[nan] * 3", "[inf] * 6",
@@ -113,7 +113,7 @@ INNER = (
     "None", "text", "object", "0", "-1", "nan", "inf", "complex", "bytes", "[]", "1e300",
     "recursive list", "timedelta", "0-d nan", "open file",
 )  # fmt: skip
-"""What replaces the first entry of a list, a tuple or a dictionary."""
+"""Values that replace the first entry of a list, a tuple or a dictionary."""
 
 ALLOWED = {("sweep.parameters", "recursive list inside")}
 """Values that are valid for an argument: a list of values of any kind may contain itself."""
@@ -123,10 +123,10 @@ UNBOUNDED = {
     ("transient", "t_start"), ("transient", "dt"), ("modal_transient", "t_end"),
     ("modal_transient", "dt"), ("modal_transient", "t_start"),
 }  # fmt: skip
-"""Arguments for which a great number is a valid request for much work: these cases are left out."""
+"""Arguments for which a large number is a valid request for much work; these cases are omitted."""
 
 GREAT = {"10**9", "10**400", "1e300", "1e-300", "-1", "-1.5", "0.5"}
-"""The values that are great for an argument in `UNBOUNDED`."""
+"""The values that are too large for an argument in `UNBOUNDED`."""
 
 NAN_RESULTS = {"SNLine.life", "quasi_static_deformation"}
 """Functions whose documented results hold NaN or infinity."""

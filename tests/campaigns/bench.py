@@ -248,7 +248,7 @@ class Bench:
         return mbd.imports.ReducedMatrices(s.stiffness, s.mass, s.points, ("left", "right"))
 
     def file(self, name: str) -> Path:
-        """Return the path of a file of a known kind, written when it is first asked for."""
+        """Return the path of a file of a known kind, written when it is first requested."""
         path = self.folder / name
         if not path.exists():
             with warnings.catch_warnings():

@@ -74,7 +74,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 def stop(job: subprocess.Popen[bytes]) -> None:
-    """End a job: mpirun ends its ranks when it is asked to, but not when it is killed."""
+    """End a job by SIGTERM, after which mpirun ends its ranks; after SIGKILL it does not."""
     job.terminate()
     try:
         job.wait(10)

@@ -25,10 +25,10 @@ VALUES = (
     "{folder}/noise.msh", "{folder}/noise.step", "{folder}/empty.npz", "{folder}/empty.toml",
     "{folder}/noise.toml", "{folder}/wrong.toml", "/proc/self/x", "x" * 300,
 )  # fmt: skip
-"""What is given to an option or as a file."""
+"""Values of options and names of files."""
 
 ASSIGNED = {"--option": "dialect", "--petsc": "pc_factor_mat_solver_type"}
-"""Names of which options take values: ``NAME=value`` is tried as well."""
+"""A valid NAME for each option whose values have the form ``NAME=value``."""
 
 COMMANDS: dict[str, Sequence[str]] = {
     "mesh rod": ("--size", "0.03", "--order", "1"),

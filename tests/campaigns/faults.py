@@ -33,7 +33,7 @@ PLACES = {
     "body": ("dolfinx_mbd.body.reduced_body", "ReducedBody.__post_init__"),
     "save": ("dolfinx_mbd.body.reduced_body", "ReducedBody.save"),
 }
-"""What fails, by the step of a reduction: a module, and a function in it."""
+"""Functions that fail (module and name) by the step of a reduction."""
 
 FAULTS = ("RuntimeError", "MemoryError", "KeyboardInterrupt", "SystemExit", "ValueError")
 WAYS = ("command line", "python3 -m mpi4py", "python3")

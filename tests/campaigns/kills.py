@@ -1,8 +1,8 @@
 """SIGKILL during a save: the file then has its old contents or its new ones, never half of them.
 
-A child process, forked from this one, saves an object and is killed. It kills itself when it has
-come to a random one of all calls and returns of the save, or is killed after a random time. Then
-the file is loaded. The next save must also leave nothing but the file.
+A child process, forked from this one, saves an object and is killed. It kills itself at a random
+call or return of a function during the save, or is killed after a random time. Then the file is
+loaded. The next save must also leave nothing but the file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Random meshes, valid and invalid, read from a file on 1 to 3 ranks and reduced.
 
 A mesh that is accepted must have the mass of the cells in its file, and the same body on every
-number of ranks. Those that no one can compute with (`INVALID`) may be refused.
+number of ranks. Meshes for which no computation is possible (`INVALID`) may be rejected.
 """
 
 from __future__ import annotations

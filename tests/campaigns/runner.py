@@ -1,7 +1,8 @@
 """Run the cases of a part in processes of their own, so that a crash or a hang ends only one case.
 
 A worker writes a line before and after each case. The supervisor reads them; a worker that dies or
-stops writing has crashed or hangs in the case that it began, and another one goes on after it.
+stops writing has crashed or hangs in the case that it began, and another worker continues with the
+next case.
 """
 
 from __future__ import annotations

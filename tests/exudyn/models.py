@@ -44,7 +44,7 @@ class Model:
 
     @property
     def interfaces(self) -> dict[str, InterfaceSpec]:
-        """What `reduce` is given."""
+        """The interfaces as an argument of `reduce`."""
         return {end: InterfaceSpec(axes=np.eye(3)) for end in self.ends}
 
     @cached_property

@@ -1,8 +1,8 @@
 """V11: motions of one reduced body with large rotation, integrated here and by Exudyn.
 
 Neither has geometric stiffening here and both use the same modes, steps and spectral radius, so
-what is left is the equations, the joints and how the integrators are made. V11 asks for 1e-4; 1e-5
-is met.
+that differences result from the equations, the joints and the implementation of the integrators.
+V11 asks for 1e-4; 1e-5 is met.
 
 V11 is a case of docs/verification/reference_cases.md.
 """
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="Exudyn runs on 
 
 LENGTH, SIDE = 0.3, 0.008
 RUBBERY = Material(2e9, 0.3, 7870.0)
-"""Steel's density, a hundredth of its stiffness: large deformations at moderate speed."""
+"""A hundredth of the stiffness of steel, for large deformations at moderate speed."""
 STEEL = Material(2e11, 0.3, 7870.0)
 DAMPING = 2e-6
 RELATIVE = 1e-5
@@ -143,7 +143,7 @@ class ExudynSystem:
 
 
 def compare(ours: Array, theirs: Array, scale: float | None = None) -> float:
-    """Return greatest difference over the greatest value."""
+    """Return the largest difference divided by the largest value."""
     assert ours.shape == theirs.shape
     return float(np.abs(ours - theirs).max() / (np.abs(theirs).max() if scale is None else scale))
 
@@ -286,7 +286,7 @@ def slider_crank_here(reduced: ReducedBody) -> System:
 
 
 def start_of_rod() -> tuple[Array, float, float]:
-    """Return position of the crank pin, of the slider, angle of the rod."""
+    """Return the position of the crank pin, that of the slider, and the angle of the rod."""
     pin = CRANK * np.array([np.cos(ANGLE), np.sin(ANGLE), 0.0])
     tilt = -np.arcsin(pin[1] / LENGTH)
     return pin, float(pin[0] + LENGTH * np.cos(tilt)), float(tilt)
@@ -338,7 +338,7 @@ def slider_crank_there(model: Model, modes: Array) -> ExudynSystem:
 
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_slider_crank(reference: Reference) -> None:
-    """From rest to 150 rad/s within a quarter of a turn, and on past both dead centres."""
+    """The crank turns from rest to 150 rad/s in a quarter of a turn, and past both dead centres."""
     t_end, dt, every = 0.05, 2e-5, 10
     model = bar(STEEL)
     reduction = model.reduction(reference)

@@ -112,9 +112,9 @@ def contractions(body: ReducedBody) -> dict[str, Array]:
 
 
 def test_matrices_and_inertia_integrals(model: Model, reduction: Reduction) -> None:
-    """The same from products of large matrices there, and from S and H here.
+    """Exudyn computes them from products of large matrices, the package from S and H.
 
-    Integrals that vanish for mean axes are compared in the norm of what they are made of.
+    Integrals that vanish for mean axes are compared relative to the norm of their terms.
     """
     body = reduction.body
     peer = peer_body(finite_elements(model, reduction.modes))
@@ -134,7 +134,7 @@ def test_matrices_and_inertia_integrals(model: Model, reduction: Reduction) -> N
 
 
 def test_motion_of_interfaces(model: Model, reduction: Reduction) -> None:
-    """The nodes of an interface move as its motion map says: the condition both programs share."""
+    """The nodes of an interface move as its motion matrix prescribes, as both programs assume."""
     positions = model.matrices[2]
     assert np.array_equal(positions, reduction.positions)
     for nodes, interface in zip(model.nodes, reduction.body.interfaces, strict=True):
@@ -146,7 +146,7 @@ def test_motion_of_interfaces(model: Model, reduction: Reduction) -> None:
 
 
 def test_fixed_interface_frequencies(model: Model, hurty: Any) -> None:
-    """Those of K_ii and M_ii, to which the table of the raw modes gives its own names."""
+    """The modes with the label "fixed" have the frequencies of K_ii and M_ii."""
     table = model.reduction("attached").body.modes
     ours = [mode.frequency for mode in table if mode.label.startswith("fixed")]
     theirs = np.sqrt(np.sort(hurty.eigenValues)) / (2 * np.pi)
@@ -154,7 +154,7 @@ def test_fixed_interface_frequencies(model: Model, hurty: Any) -> None:
 
 
 def test_free_frequencies(model: Model, hurty: Any) -> None:
-    """The elastic frequencies of the free body in the space of each program's modes."""
+    """The elastic frequencies of the free body agree, each in the space of a program's modes."""
     body = model.reduction("mean axis").body
     peer = peer_body(hurty)
     squares = scipy.linalg.eigvalsh(peer.stiffnessMatrixReduced, peer.massMatrixReduced)

@@ -105,7 +105,7 @@ def test_errors_of_one_rank_are_errors_of_all(comm: MPI.Intracomm) -> None:
 def test_errors_name_the_rank(comm: MPI.Intracomm) -> None:
     """The text names the rank, or a note if the type of the error is unknown.
 
-    Neither does if all ranks have the error.
+    If all ranks have the error, no rank is named.
     """
     last = comm.size - 1
     expected = f"(on rank {last} of {comm.size} ranks)" if last else ""

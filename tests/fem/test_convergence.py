@@ -39,7 +39,7 @@ from tests.models.bodies import AXES, CENTRE, box, ellipsoid
 from tests.models.plates import plate
 
 CORK = Material(1e9, 0.0, 1000.0)
-"""Without Poisson's ratio, a bar behaves as in the closed forms."""
+"""Material with Poisson's ratio 0, for which the closed forms of a bar are exact."""
 
 
 def solved(problem: ElasticProblem, load: ufl.Form, held: np.ndarray) -> fem.Function:
@@ -76,7 +76,8 @@ def test_spinning_bar(comm: MPI.Intracomm, degree: int) -> None:
     """V7: u(L) = ρΩ²L³/3E, exact at the vertices in every degree, and everywhere with cubics.
 
     The bar is held at x = 0 along x, and free to move across; without Poisson's ratio the solution
-    is u_x(x), u_y(y), and Galerkin's solution of such a one has no error at the vertices.
+    is u_x(x), u_y(y), and a Galerkin solution of such a one-dimensional problem has no error at the
+    vertices.
     """
     length, side, spin = 1.0, 0.1, 200.0
     mesh = box(comm, (length, side, side), (4, 2, 2))

@@ -83,7 +83,7 @@ def test_a_motion_read_by_pyvista(comm: MPI.Intracomm, folder: Path, bar: Reduct
         A = mbd.kernels.rotations.rotation_matrix(history.rotation[2 * k])
         moved = history.position[2 * k] + (grid.points + 3.0 * u) @ A.T
         assert np.allclose(grid.points + grid["displacement"], moved, rtol=0, atol=1e-12)
-        size = 1e-6 * np.abs(modes).max()  # of the displacements: η is about 1e-6
+        size = 1e-6 * np.abs(modes).max()  # size of the displacements; η is about 1e-6
         assert np.allclose(grid["elastic"], u, rtol=0, atol=1e-6 * size)  # single precision
         assert comm.size > 1 or grid.volume == pytest.approx(LENGTH * HEIGHT * WIDTH, rel=1e-6)
 

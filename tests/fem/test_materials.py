@@ -33,7 +33,7 @@ ENDS = ("left", "right")
 BRONZE = material("bronze")
 AREA = HEIGHT * WIDTH
 STIFF, SOFT = Material(2e11, 0.0, 8000.0, "stiff"), Material(5e10, 0.0, 2000.0, "soft")
-"""Without Poisson's ratio a bar of them is that of beam theory."""
+"""Materials with Poisson's ratio 0, for which a bar behaves as in beam theory."""
 
 
 def grouped(mesh: TaggedMesh, inside: Callable[[np.ndarray], np.ndarray]) -> TaggedMesh:

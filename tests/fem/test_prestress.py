@@ -31,7 +31,7 @@ from tests.models.plates import plate
 
 PLAIN = Material(2e11, 0.0, 8000.0, "plain", 1e-5)
 OTHER = Material(1e11, 0.0, 3000.0, "other", 2.5e-5)
-"""Without Poisson's ratio, a bar of these materials behaves as in beam theory."""
+"""Materials with Poisson's ratio 0, for which a bar behaves as in beam theory."""
 
 
 def under(
@@ -54,7 +54,7 @@ def test_free_expansion_leaves_no_stress(comm: MPI.Intracomm, material: Any, lin
     x = ufl.SpatialCoordinate(mesh.mesh)
     rise = Temperature(100 * (1 + x[0] / LENGTH - 2 * x[1] / LENGTH) if linear else 100.0)
     problem, K_sigma = under(mesh, material, rise)
-    # if the stress were that of the held body, K_σ would be α ΔT = 1e-3 of K
+    # with the stress of the held body, K_σ would be α ΔT = 1e-3 of K
     assert K_sigma.norm() < 1e-12 * problem.stiffness.norm()
 
 
@@ -212,7 +212,7 @@ def test_clamped_strip_that_is_heated_or_cooled(comm: MPI.Intracomm, fraction: f
     exact = loaded / free
     at_rest = first_square(comm, None)
     rise = fraction * CRITICAL / PLAIN.thermal_expansion  # type: ignore[operator]
-    within = 2 * SHEAR  # of the strip, not of the beam
+    within = 2 * SHEAR  # the reference is a beam without shear
     assert first_square(comm, Temperature(rise)) / at_rest == pytest.approx(exact, abs=within)
     stress = ufl.as_matrix([[-fraction * CRITICAL * PLAIN.young, 0.0], [0.0, 0.0]])
     assert first_square(comm, stress) / at_rest == pytest.approx(exact, abs=within)

@@ -144,7 +144,7 @@ def test_reduced_plate_against_reduced_bar(comm: MPI.Intracomm, cell: CellType) 
     thin = reduce(model, interfaces=ENDS, num_modes=8).body
     solid = reduce(box(comm, cells=(12, 2, 1)), STEEL, interfaces=ENDS, num_modes=16).body
     H = np.einsum("kkaa->ka", solid.second_moments[1:, 1:])
-    stays = H[:, 2] < 0.02  # of a modal mass of one
+    stays = H[:, 2] < 0.02  # the modal mass is one
     inside = solid.frequencies[stays]
     assert thin.frequencies[:4] == pytest.approx(inside[:4], rel=0.01)
     alone = modal_analysis(model, num_modes=4).frequencies
@@ -201,7 +201,8 @@ def test_user_defined_stiffness_and_density(comm: MPI.Intracomm) -> None:
 def _clamped(load: str, young: float, slender: float) -> tuple[np.ndarray, float]:
     """Return the displacement of the tip of a clamped bar of length 1 under a unit load, and ρt.
 
-    Without Poisson's ratio the bar is the one of beam theory. One rank: the law is of the forms.
+    Without Poisson's ratio the bar is the one of beam theory. One rank is sufficient, because the
+    test is about the forms.
     """
     bar = plate(MPI.COMM_SELF, (1.0, slender), (20, 1), origin=(0.0, -slender / 2)).mesh
     V = fem.functionspace(bar, ("Lagrange", 3, (2,)))

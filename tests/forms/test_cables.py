@@ -374,7 +374,7 @@ def test_a_heavy_cable_hangs_in_a_catenary() -> None:
 
 @pytest.mark.parametrize("tension", [-0.5, 2.0])
 def test_it_stiffens_as_a_string(tension: float) -> None:
-    """A force of some of Euler's loads raises the lowest frequency of a cable on two pins."""
+    """An axial force, a multiple of Euler's load, raises the lowest frequency of a pinned cable."""
     line = Line(
         np.linspace(0.0, 1.0, 9),
         Cable(axial_stiffness=1e6, bending_stiffness=1.0, linear_density=1.0),

@@ -1,4 +1,4 @@
-"""The floating-frame forms: derived by hand equal derived by UFL, no work, symmetry, resultants.
+"""The floating-frame forms equal those that UFL derives; their work, symmetry and resultants.
 
 V7 is a case of docs/verification/reference_cases.md.
 """

@@ -432,7 +432,7 @@ def test_load_is_the_residual_at_rest() -> None:
         assert largest(load + rest) < 1e-12 * largest(rest)
 
 
-def test_refuses_what_does_not_fit() -> None:
+def test_arguments_that_do_not_fit_are_errors() -> None:
     s = Setting(dim=2, plane="strain", degree=1)
     arguments = s.state | s.constants | {"material": s.body.material}
     for argument, value, expected in (

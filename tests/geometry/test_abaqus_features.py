@@ -118,7 +118,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", REFUSED, ids=REFUSED.values())
-def test_what_is_not_read_is_an_error(tmp_path: Path, text: str) -> None:
+def test_unsupported_keywords_are_errors(tmp_path: Path, text: str) -> None:
     with pytest.raises(MeshError, match=REFUSED[text]):
         read(tmp_path, text)
 

@@ -1,4 +1,4 @@
-"""The connecting rod: its mass, its bores, its symmetry, repeatability and refusals."""
+"""The connecting rod: its mass, bores, symmetry, repeatability and invalid parameters."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ COARSE = LENGTH / 7
 
 
 def _inside(name: str, share: float) -> float:
-    """Return a value of a parameter at a share of its range."""
+    """Return a value of a parameter at a fraction of its range."""
     low, high = RANGES[name]
     return LENGTH * (low + share * (high - low))
 

@@ -1,4 +1,4 @@
-"""The crankcase: its volume against counted points, its bores, and refusals."""
+"""The crankcase: its volume against counted points, its bores, and invalid parameters."""
 
 from __future__ import annotations
 

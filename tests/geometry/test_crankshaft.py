@@ -1,4 +1,4 @@
-"""The crankshaft: volume, centre and inertia against closed forms, its surfaces, and refusals."""
+"""The crankshaft: volume, centre and inertia in closed form, surfaces, invalid parameters."""
 
 from __future__ import annotations
 
@@ -66,6 +66,34 @@ def web_area(c: Crankshaft) -> tuple[float, float, float]:
     return float(area), float(first), float(polar)
 
 
+def pin_web(c: Crankshaft, first: float, second: float) -> tuple[float, complex, float]:
+    """Return area, first moment (x + iy) and polar moment of the web between two pins.
+
+    The hull of two circles is a rectangle and two half discs.
+    """
+    p, r = float(c.pin_web_diameter) / 2, float(c.crank_radius)
+    half = r * abs(np.sin(0.5 * (second - first)))  # half the distance of the two axes
+    middle = 0.5 * r * (np.exp(1j * first) + np.exp(1j * second))
+    area = 4 * half * p + math.pi * p**2
+    polar = 4 * half * p * (half**2 + p**2) / 3 + math.pi * p**4 / 2
+    polar += math.pi * p**2 * (half**2 + 2 * half * 4 * p / (3 * math.pi))
+    return float(area), complex(area * middle), float(polar + area * abs(middle) ** 2)
+
+
+def pin_places(c: Crankshaft) -> list[tuple[float, float]]:
+    """Return the angle and the position along z of each pin, from the lengths of the parts."""
+    pairs = [np.atleast_1d(angles) for angles in c.throw_angles]
+    throw = float(c.main_length) + 2 * float(c.web_thickness)
+    throw += len(pairs[0]) * float(c.pin_length)
+    between = float(c.pin_length) + float(c.pin_web_thickness)
+    throw += (len(pairs[0]) - 1) * float(c.pin_web_thickness)
+    return [
+        (float(a), throw * (k - 0.5 * (len(pairs) - 1)) + between * (j - 0.5 * (len(pair) - 1)))
+        for k, pair in enumerate(pairs)
+        for j, a in enumerate(pair)
+    ]
+
+
 def closed_forms(c: Crankshaft) -> tuple[float, complex, float]:
     """Return volume, first moment (x + iy) and polar moment about the shaft, per density."""
     R, P, r = float(c.main_diameter) / 2, float(c.pin_diameter) / 2, float(c.crank_radius)
@@ -73,10 +101,14 @@ def closed_forms(c: Crankshaft) -> tuple[float, complex, float]:
     area, first, polar = web_area(c)
     volume = moment = 0.0
     unbalance = 0j
-    for angle in c.throw_angles:
+    for angles in map(np.atleast_1d, c.throw_angles):
         volume += 2 * b * area
         moment += 2 * b * polar
-        unbalance += 2 * b * first * np.exp(1j * angle)
+        unbalance += b * first * (np.exp(1j * angles[0]) + np.exp(1j * angles[-1]))
+        if len(angles) == 2:
+            values = float(c.pin_web_thickness) * np.array(pin_web(c, *angles))
+            volume, unbalance, moment = np.array([volume, unbalance, moment]) + values
+    for angle in np.ravel(c.throw_angles):
         cylinder = math.pi * P**2 * float(c.pin_length)
         ring, ring_polar = fillet_ring(P, f) if f else (0.0, 0.0)
         pin = cylinder + 2 * ring
@@ -92,13 +124,16 @@ def closed_forms(c: Crankshaft) -> tuple[float, complex, float]:
     ]:
         volume += math.pi * radius**2 * length
         moment += math.pi * radius**4 * length / 2
-    return volume + 2 * n * ring, complex(unbalance), moment + 2 * n * ring_polar
+    values = volume + 2 * n * ring, unbalance, moment + 2 * n * ring_polar
+    return float(values[0].real), complex(values[1]), float(values[2].real)
 
 
 CASES: dict[str, dict[str, Any]] = {
     "plain": {"throw_angles": [0.3], "fillet": 0, "counterweight_radius": 0, "size": 0.012},
     "filleted": {"throw_angles": [2.0], "size": 0.012, "fillet": 0.004},
     "two": {"throw_angles": [0.0, 2.5], "fillet": 0, "nose_length": 0, "size": 0.015},
+    "split": {"throw_angles": [[0.2, 1.0], [-1.0, 2.5]], "fillet": 0, "size": 0.015},
+    "boxer": {"throw_angles": [[0.4, 0.4 + np.pi]], "pin_web_thickness": 0.01, "size": 0.015},
 }
 
 
@@ -125,11 +160,9 @@ def test_journals(case: tuple[Crankshaft, TaggedMesh]) -> None:
     x, f = ufl.SpatialCoordinate(msh.mesh), float(crank.fillet)
     assert len(crank.main_positions) == crank.throws + 1
     places = [(f"main_{k + 1}", 0j, z, k) for k, z in enumerate(crank.main_positions)]
-    throws = float(crank.crank_radius) * np.exp(1j * np.array(crank.throw_angles))
-    places += [
-        (f"pin_{k + 1}", p, z, None)
-        for k, (p, z) in enumerate(zip(throws, crank.pin_positions, strict=True))
-    ]
+    pins = [(crank.crank_radius * np.exp(1j * angle), z) for angle, z in pin_places(crank)]
+    np.testing.assert_allclose(crank.pin_positions, [z for _, z in pins], atol=1e-12)
+    places += [(f"pin_{k + 1}", p, z, None) for k, (p, z) in enumerate(pins)]
     for name, axis, z, k in places:
         kind = name.split("_")[0]
         ends = 2 if k is None else int(k > 0) + int(k < crank.throws)
@@ -151,6 +184,11 @@ def test_journals(case: tuple[Crankshaft, TaggedMesh]) -> None:
         ({"throw_angles": []}, "throw_angles"),
         ({"throw_angles": [0.0] * 25}, "throw_angles"),
         ({"throw_angles": ["a"]}, "throw_angles"),
+        ({"throw_angles": [[0.0, 1.0], [1.0]]}, "throw_angles"),
+        ({"throw_angles": [[0.0, 1.0, 2.0]]}, "throw_angles"),
+        ({"throw_angles": [[1.0, 1.0 + 2 * np.pi]]}, "throw_angles"),
+        ({"throw_angles": [[0.0, 1.0], [1.1, 2.0]], "oil_holes": 0.005}, "oil_holes"),
+        ({"throw_angles": [[0.0, 1.0]], "pin_web_thickness": 0.0}, "pin_web_thickness"),
         ({"main_diameter": 0.07}, "main_web_diameter"),
         ({"pin_diameter": 0.055}, "pin_web_diameter"),
         ({"pin_length": 0.004}, "pin_length"),
@@ -186,7 +224,7 @@ def single_throw(**options: Any) -> Crankshaft:
 
 
 def test_distance_to_fillets() -> None:
-    """It is zero at the nodes of the surface "fillets" only, and exact for offset points."""
+    """The distance is zero at the nodes of the surface "fillets" only, and exact elsewhere."""
     crank = single_throw()
     msh = build_mesh(crank, MPI.COMM_SELF)
     tags, mesh = msh.facet_tags, msh.mesh
@@ -201,7 +239,7 @@ def test_distance_to_fillets() -> None:
     normal = np.array([-math.cos(0.4), 0.0, math.sin(0.4)])
     points = [centre + (0.003 + s) * normal for s in (-0.001, 0.0, 0.002)]
     assert crank.fillet_distance(points) == pytest.approx([0.001, 0.0, 0.002], abs=1e-12)
-    assert crank.fillet_distance([[0.025, 0, -0.04]]) == pytest.approx([0.009])  # of the journal
+    assert crank.fillet_distance([[0.025, 0, -0.04]]) == pytest.approx([0.009])  # its surface
     with pytest.raises(InputError):
         crank.fillet_distance([0.0, 1.0])
     with pytest.raises(InputError):
@@ -248,7 +286,8 @@ def hole_integrals(c: Crankshaft) -> np.ndarray:
     Each line along the hole enters the main journal and leaves the pin at the roots of a quadratic.
     """
     R, P, r = float(c.main_diameter) / 2, float(c.pin_diameter) / 2, float(c.crank_radius)
-    d = np.array([R + r + P, 0.5 * c.spacing])
+    along = 0.5 * (float(c.main_length) + float(c.pin_length)) + float(c.web_thickness)
+    d = np.array([R + r + P, along])
     d /= np.linalg.norm(d)
     x, w = np.polynomial.legendre.leggauss(20)
     rho, a = 0.25 * float(c.oil_holes) * (1 + x), 0.5 * float(c.oil_holes)
@@ -266,22 +305,23 @@ def hole_integrals(c: Crankshaft) -> np.ndarray:
 HOLED: dict[str, Any] = {"throw_angles": [2.5], "fillet": 0, "size": 0.015}
 
 
-def test_oil_holes() -> None:
+@pytest.mark.parametrize("throws", [[2.5], [[2.5, 0.7]]])
+def test_oil_holes(throws: list[Any]) -> None:
     """The holes reduce mass, balance and polar moment by those of cylinders with oblique ends."""
-    crank = Crankshaft(**HOLED, oil_holes=0.005)
+    crank = Crankshaft(**HOLED | {"throw_angles": throws}, oil_holes=0.005)
     msh = build_mesh(crank, MPI.COMM_WORLD)
-    solid = closed_forms(crank)
-    hole = hole_integrals(crank)
+    solid, pins = closed_forms(crank), np.ravel(throws)
+    hole = hole_integrals(crank) * np.array([len(pins), 1.0, len(pins)])
     volume, polar = solid[0] - hole[0], solid[2] - hole[2]
-    unbalance = solid[1] - hole[1] * np.exp(2.5j)
+    unbalance = solid[1] - hole[1] * np.exp(1j * pins).sum()
     x = ufl.SpatialCoordinate(msh.mesh)
     assert abs(integral(msh, 1.0) - volume) < 1e-2 * hole[0]
     moment = integral(msh, x[0]) + 1j * integral(msh, x[1])
     assert abs(moment - unbalance) < 1e-2 * hole[1]
     assert abs(integral(msh, x[0] ** 2 + x[1] ** 2) - polar) < 1e-2 * hole[2]
     wall = integral(msh, 1.0, "oil_holes")
-    axis = math.hypot(0.5 * crank.spacing, 0.086)
-    assert wall == pytest.approx(math.pi * 0.005 * axis, rel=0.03)
+    axis = math.hypot(0.040, 0.086)
+    assert wall == pytest.approx(len(pins) * math.pi * 0.005 * axis, rel=0.03)
 
 
 def twisted(crank: Crankshaft) -> tuple[np.ndarray, np.ndarray]:

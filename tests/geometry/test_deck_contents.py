@@ -1,4 +1,4 @@
-"""What decks contain besides the solids: it is left out, and one warning says what and why."""
+"""Contents of decks besides solids are omitted; one warning names them and the reasons."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_what_an_abaqus_deck_contains_besides_the_solids(tmp_path: Path, text: s
     assert "*MY OWN" not in messages[0]
 
 
-def test_a_forgotten_node(tmp_path: Path) -> None:
+def test_a_set_without_one_of_its_nodes(tmp_path: Path) -> None:
     """The set of a side of the bar lacks one of its corner nodes."""
     side = "".join(f"{4 * i + 1}, {4 * i + 2}\n" for i in range(9)).replace(", 34", "")
     text = abaqus("", sets=f"*NSET, NSET=side\n{side.rstrip()}")

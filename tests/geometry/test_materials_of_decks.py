@@ -255,7 +255,7 @@ def test_materials_that_cannot_be_used(read: Any, change: tuple[str, str]) -> No
         ("*Expansion\n1e-5, 20.\n2e-5, 400.\n", "expansion is left out, because .*temperature"),
     ],
 )
-def test_what_is_left_out_causes_a_warning(read: Any, text: str, message: str) -> None:
+def test_omitted_constants_cause_a_warning(read: Any, text: str, message: str) -> None:
     mesh = read(abaqus(STEEL + text, ALUMINIUM))
     with pytest.warns(FileWarning, match=message):
         material = mesh.materials["front"]

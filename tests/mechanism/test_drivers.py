@@ -236,7 +236,7 @@ def test_the_table_of_a_system_that_cannot_be_assembled_says_so() -> None:
     ground = Ground({"o": Frame(), "far": Frame((1.0, 0.0, 0.0))})
     body = RigidBody("body", 1.0, [1.0] * 3, frames={"c": Frame()})
     joints = [
-        spherical(name, ground.frame(name), body.frame("c"))  # one point in two places
+        spherical(name, ground.frame(name), body.frame("c"))  # two positions
         for name in ("o", "far")
     ]
     text = str(System([ground, body], joints))

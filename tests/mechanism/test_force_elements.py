@@ -122,11 +122,11 @@ def energy_of_bodies(run: Solution) -> np.ndarray:
 
 def stored(run: Solution) -> np.ndarray:
     """Return the energy in springs and bushings over time."""
-    at, energy = Assembler(run.system), []
+    eqs, energy = Assembler(run.system), []
     for t, q, angles in zip(run.time, run.q, run.angles, strict=True):
-        at.q[:], at.angles[:] = q, angles
-        at.update_poses(float(t))
-        energy.append(at.loads.stored_energy())
+        eqs.q[:], eqs.angles[:] = q, angles
+        eqs.update_poses(float(t))
+        energy.append(eqs.loads.stored_energy())
     return np.array(energy)
 
 
@@ -278,11 +278,11 @@ def test_defaults_are_free_of_force_at_the_initial_positions() -> None:
     system = slider(*elements)
     assert system.loads[0].length == 0.5  # type: ignore[union-attr]
     assert system.loads[2].motion == "displacement"  # type: ignore[union-attr]
-    at = Assembler(system)
-    at.q[:] = system.body("block").initial_coordinates()
-    at.residual(0.0)
-    assert np.abs(at.rows).max() < 1e-13
-    assert at.loads.stored_energy() < 1e-25
+    eqs = Assembler(system)
+    eqs.q[:] = system.body("block").initial_coordinates()
+    eqs.residual(0.0)
+    assert np.abs(eqs.rows).max() < 1e-13
+    assert eqs.loads.stored_energy() < 1e-25
 
 
 @pytest.mark.parametrize(
@@ -330,21 +330,21 @@ def test_a_spring_across_one_flexible_body() -> None:
     system = System(
         [body], loads=[SpringDamper("tie", *map(body.frame, ("one", "two")), 5.0, 0, 0)]
     )
-    at = Assembler(system)
-    at.q[:] = body.initial_coordinates()
-    at.residual(0.0)
-    assert np.abs(at.rows[:6]).max() < 1e-12
-    assert np.abs(at.rows[6:]).max() > 1e-2
+    eqs = Assembler(system)
+    eqs.q[:] = body.initial_coordinates()
+    eqs.residual(0.0)
+    assert np.abs(eqs.rows[:6]).max() < 1e-12
+    assert np.abs(eqs.rows[6:]).max() > 1e-2
     slope = []
     for k in range(2):
         sides = []
         for h in (1e-6, -1e-6):
-            at.q[7 + k] = h
-            at.update_poses(0.0)
-            sides.append(at.loads.stored_energy())
-        at.q[7 + k] = 0.0
+            eqs.q[7 + k] = h
+            eqs.update_poses(0.0)
+            sides.append(eqs.loads.stored_energy())
+        eqs.q[7 + k] = 0.0
         slope.append((sides[0] - sides[1]) / 2e-6)
-    assert np.allclose(at.rows[6:], slope, atol=1e-8)
+    assert np.allclose(eqs.rows[6:], slope, atol=1e-8)
 
 
 def ball(*loads: object, **start: object) -> System:

@@ -121,12 +121,12 @@ def test_reported_reactions_replace_the_joint(kind: str, flexible: bool) -> None
     start = moving_start(system)
     run = simulate(system, t_end=1e-3, dt=1e-3, start=start)
     history = run.joint("joint")
-    at = Assembler(system)
-    at.q[:] = start.q
-    at.update_poses(0.0)
+    eqs = Assembler(system)
+    eqs.q[:] = start.q
+    eqs.update_poses(0.0)
     joint = system.joints[0]
     i, j = system.frame_index(joint.first), system.frame_index(joint.second)
-    pose = at.position[i], at.rotation[i], at.position[j], at.rotation[j]
+    pose = eqs.position[i], eqs.rotation[i], eqs.position[j], eqs.rotation[j]
     forces, moments = joint_axes(kind, pose)
     F, M = forces @ history.force[0], moments @ history.moment[0]
     lever = pose[2] - pose[0]

@@ -166,35 +166,35 @@ def random_system() -> tuple[System, Assembler]:
     system = System(
         [one, two, block, ground], joints, drivers=drivers, loads=loads, gravity=(1, 2, -9.8)
     )
-    at = Assembler(system)
+    eqs = Assembler(system)
     for body, qs in zip(system.bodies, system.q_slices, strict=True):
         q = rng.normal(size=body.num_coordinates)
         if len(q):
             q[3:7] /= np.linalg.norm(q[3:7])
             q[7:] *= 0.2
-        at.q[qs] = q
-    at.v[:], at.a[:] = rng.normal(size=(2, system.num_velocities))
-    at.lam[:] = rng.normal(size=system.num_constraints)
-    return system, at
+        eqs.q[qs] = q
+    eqs.v[:], eqs.a[:] = rng.normal(size=(2, system.num_velocities))
+    eqs.lam[:] = rng.normal(size=system.num_constraints)
+    return system, eqs
 
 
 def test_system_tangent_is_the_derivative_of_its_rows() -> None:
-    system, at = random_system()
+    system, eqs = random_system()
     nv = system.num_velocities
-    base = at.q.copy(), at.v.copy(), at.a.copy(), at.lam.copy()
+    base = eqs.q.copy(), eqs.v.copy(), eqs.a.copy(), eqs.lam.copy()
 
     def rows(dq=0.0, dv=0.0, da=0.0, dl=0.0):
         """Return the residual and the constraints after changes of q, v, a and λ."""
         q, v, a, lam = base
-        at.v[:], at.a[:], at.lam[:] = v + dv, a + da, lam + dl
+        eqs.v[:], eqs.a[:], eqs.lam[:] = v + dv, a + da, lam + dl
         delta = np.zeros(nv) + dq
         for body, qs, vs in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
-            body.increment(q[qs], delta[vs], at.q[qs])
-        at.residual(0.2)
-        return np.concatenate([at.rows, at.values])
+            body.increment(q[qs], delta[vs], eqs.q[qs])
+        eqs.residual(0.2)
+        return np.concatenate([eqs.rows, eqs.values])
 
     rows()
-    exact = at.tangent(0.2)
+    exact = eqs.tangent(0.2)
     by_q, by_v, by_a = (
         differences(lambda d, k=key: rows(**{k: d}), nv) for key in ("dq", "dv", "da")
     )
@@ -206,26 +206,26 @@ def test_system_tangent_is_the_derivative_of_its_rows() -> None:
 
 
 def test_blocks_are_parts_of_the_dense_tangent() -> None:
-    system, at = random_system()
-    at.residual(0.2)
-    for name, dense in at.tangent(0.2)._asdict().items():
+    system, eqs = random_system()
+    eqs.residual(0.2)
+    for name, dense in eqs.tangent(0.2)._asdict().items():
         rows = system.entry_slices if name == "B" else system.v_slices
         total = np.zeros_like(dense)
-        for (row, column), block in getattr(at.tangent_blocks(0.2), name).items():
+        for (row, column), block in getattr(eqs.tangent_blocks(0.2), name).items():
             total[rows[row], system.v_slices[column]] += block
         assert np.allclose(total, dense, rtol=0.0, atol=1e-14 * np.abs(dense).max())
 
 
 def test_constraint_rates_are_time_derivatives() -> None:
-    system, at = random_system()
-    q, t = at.q.copy(), 0.2
+    system, eqs = random_system()
+    q, t = eqs.q.copy(), 0.2
 
     def at_time(dt: float) -> np.ndarray:
         """Return the constraints after a motion with constant velocities for the time dt."""
         for body, qs, vs in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
-            body.increment(q[qs], dt * at.v[vs], at.q[qs])
-        at.residual(t + dt)
-        return at.values.copy()
+            body.increment(q[qs], dt * eqs.v[vs], eqs.q[qs])
+        eqs.residual(t + dt)
+        return eqs.values.copy()
 
     h = 1e-4
     values = {k: at_time(k * h) for k in (-2, -1, 0, 1, 2)}
@@ -235,7 +235,7 @@ def test_constraint_rates_are_time_derivatives() -> None:
         12 * h * h
     )
     at_time(0.0)
-    rate, bias = at.constraint_rates(t)
-    B = at.constraint_matrix()
-    assert np.allclose(B @ at.v + rate, first, atol=1e-9)
+    rate, bias = eqs.constraint_rates(t)
+    B = eqs.constraint_matrix()
+    assert np.allclose(B @ eqs.v + rate, first, atol=1e-9)
     assert np.allclose(bias, second, atol=1e-6 * np.abs(second).max())

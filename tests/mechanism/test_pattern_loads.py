@@ -125,25 +125,25 @@ SOURCES = {
 def test_jacobian_of_a_load_that_depends_on_a_motion(source: str) -> None:
     """The derivatives equal differences for joint coordinates and frames of both bodies."""
     system = windmill(*SOURCES[source])
-    at, h = Assembler(system), 1e-6
-    q0, v0 = RNG.uniform(-1, 1, len(at.q)), RNG.uniform(-1, 1, len(at.v))
+    eqs, h = Assembler(system), 1e-6
+    q0, v0 = RNG.uniform(-1, 1, len(eqs.q)), RNG.uniform(-1, 1, len(eqs.v))
     for slices in system.q_slices:
         if slices.stop > slices.start:
             part = slice(slices.start + 3, slices.start + 7)
             q0[part] /= np.linalg.norm(q0[part])
-    at.a[:] = 0.1
+    eqs.a[:] = 0.1
 
     def rows(delta: np.ndarray, dv: np.ndarray) -> np.ndarray:
         for body, qs, vs in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
             if qs.stop > qs.start:
-                body.increment(q0[qs], delta[vs], at.q[qs])
-        at.v[:] = v0 + dv
-        at.residual(0.3)
-        return at.rows.copy()
+                body.increment(q0[qs], delta[vs], eqs.q[qs])
+        eqs.v[:] = v0 + dv
+        eqs.residual(0.3)
+        return eqs.rows.copy()
 
     nothing = np.zeros(len(v0))
     rows(nothing, nothing)
-    tangent, blocks = at.tangent(0.3), at.tangent_blocks(0.3)
+    tangent, blocks = eqs.tangent(0.3), eqs.tangent_blocks(0.3)
     for k, unit in enumerate(np.eye(len(v0))):
         by_q = (rows(h * unit, nothing) - rows(-h * unit, nothing)) / (2 * h)
         by_v = (rows(nothing, h * unit) - rows(nothing, -h * unit)) / (2 * h)
@@ -153,7 +153,7 @@ def test_jacobian_of_a_load_that_depends_on_a_motion(source: str) -> None:
         for (row, column), block in sparse.items():
             part = system.v_slices[row], system.v_slices[column]
             np.testing.assert_allclose(block, dense[part], atol=1e-12)
-    assert at.loads.couplings()[1] == (set() if source == "own body" else {2})
+    assert eqs.loads.couplings()[1] == (set() if source == "own body" else {2})
 
 
 def driven_rod(p: Mapping[str, float], kind: str) -> System:

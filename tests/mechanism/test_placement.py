@@ -55,7 +55,7 @@ def test_an_offset_that_contradicts_the_placement_holds_with_a_warning(offset: f
         run = simulate(system, t_end=0.1, dt=1e-3)
     (warning,) = [w.message for w in records]
     assert warning.quantity == "motion of a body in the assembly"
-    chord = 2 * 0.1 * np.sin((np.pi / 3 - offset) / 2)  # of the pin
+    chord = 2 * 0.1 * np.sin((np.pi / 3 - offset) / 2)  # motion of the pin
     assert warning.value == pytest.approx(chord / (0.1 * np.sin(np.pi / 3)), rel=1e-9)
     assert records[0].filename == __file__
     assert run.joint("main").rotation[0] == pytest.approx(offset, abs=1e-12)
@@ -66,7 +66,7 @@ def test_a_body_away_from_its_joint_is_reported() -> None:
     system = crank(0.0, away=0.036)
     with pytest.warns(PlacementWarning) as records:
         consistent_state(system)
-    size = 0.136  # of the box around the frames as they are placed
+    size = 0.136  # size of the box around the placed frames
     assert records[0].message.value == pytest.approx(0.036 / size, rel=1e-6)
     line = next(line for line in str(system).splitlines() if "moved by assembly" in line)
     assert "'crank'" in line and "0.036 m" in line

@@ -1,10 +1,11 @@
-"""V4: the flexible slider-crank of the Test Set for IVP Solvers (Simeon), a rod of four shapes.
+"""V4: the flexible slider-crank of the Test Set for IVP Solvers (Simeon), a rod with four modes.
 
-Rod frame at the crank pin along the chord, deflection q₁ sin(πx/l) + q₂ sin(2πx/l), extension
-quadratic with q₃ at mid-length and q₄ at the end.  The test set's longitudinal mass matrix is
-ρAl [[8, 1], [1, 2]], fifteen times the consistent one of these shapes (∫ gives ρAl/15 [[8, 1],
-[1, 2]]); its digits belong to it, so that the rod here has it too.  Its nonlinear stiffness locks
-and is left out, as in the reference solution.
+The frame of the rod is at the crank pin, along the chord. The deflection is q₁ sin(πx/l) + q₂
+sin(2πx/l). The extension is a parabola with the values q₃ at half length and q₄ at the end.  The
+test set's longitudinal mass matrix is ρAl [[8, 1], [1, 2]], fifteen times the consistent one of
+these shapes (∫ gives ρAl/15 [[8, 1], [1, 2]]); the published numbers were computed with the former,
+and so are those of this rod. The nonlinear stiffness of the test set locks and is left out, as in
+the reference solution.
 
 References:
     B. Simeon, Modelling a flexible slider crank mechanism by a mixed system of DAEs and PDEs,
@@ -116,7 +117,7 @@ def multipliers(run: Solution) -> np.ndarray:
     negative torque of the drive.
     """
     guide, piston = run.joint("guide").force[-1], run.body("piston").acceleration[-1]
-    # the guide's x is the global y: it holds the slider, which passes the force on to the rod
+    # x of the guide is the global y: the guide's force on the slider is also that on the rod
     return np.array([-guide[0], -M3 * piston[0], -run.joint("drive").moment[-1, 2]])
 
 
@@ -141,28 +142,28 @@ def precise_run() -> Solution:
     """
     system = mechanism()
     state, n, m = start(system), system.num_coordinates, system.num_velocities
-    at = Assembler(system)
+    eqs = Assembler(system)
 
     def accelerations(t: float, y: np.ndarray) -> None:
-        at.q[:], at.v[:], at.a[:], at.lam[:] = y[:n], y[n:], 0.0, 0.0
-        at.residual(t)
-        derivatives, (_, bias) = at.tangent(t), at.constraint_rates(t)
+        eqs.q[:], eqs.v[:], eqs.a[:], eqs.lam[:] = y[:n], y[n:], 0.0, 0.0
+        eqs.residual(t)
+        derivatives, (_, bias) = eqs.tangent(t), eqs.constraint_rates(t)
         B = derivatives.B
         whole = np.block([[derivatives.M, B.T], [B, np.zeros((len(B), len(B)))]])
-        solved = np.linalg.solve(whole, -np.concatenate([at.rows, bias]))
-        at.a[:], at.lam[:] = solved[:m], solved[m:]
+        solved = np.linalg.solve(whole, -np.concatenate([eqs.rows, bias]))
+        eqs.a[:], eqs.lam[:] = solved[:m], solved[m:]
 
     def rates(t: float, y: np.ndarray) -> np.ndarray:
         accelerations(t, y)
         change = np.zeros(n)
         for k in (1, 2, 3):
-            qs, v = system.q_slices[k], at.v[system.v_slices[k]]
-            w, x, y_, z = at.q[qs][3:7]
+            qs, v = system.q_slices[k], eqs.v[system.v_slices[k]]
+            w, x, y_, z = eqs.q[qs][3:7]
             E = np.array([[-x, -y_, -z], [w, -z, y_], [z, w, -x], [-y_, x, w]])
             change[qs] = np.concatenate([v[:3], 0.5 * E @ v[3:6], v[6:]])
-        return np.concatenate([change, at.a])
+        return np.concatenate([change, eqs.a])
 
     begin = np.concatenate([state.q, state.v])
     y = solve_ivp(rates, (0, 0.1), begin, "DOP853", rtol=1e-7, atol=1e-11).y[:, -1]
     accelerations(0.1, y)
-    return Solution(system, [State(0.1, y[:n], y[n:], at.a, at.lam, state.angles)])
+    return Solution(system, [State(0.1, y[:n], y[n:], eqs.a, eqs.lam, state.angles)])

@@ -13,7 +13,7 @@ from dolfinx_mbd.mechanism.mechanisms import rigid_rod, slider_crank
 
 DENSITY, YOUNG = 7800.0, 2.1e11
 AREAS, LENGTHS = (2.564e-4, 1.282e-4), (0.1, 0.4)
-"""Of crank and rod of the slider-crank, m² and m."""
+"""Areas, m², and lengths, m, of crank and rod of the slider-crank."""
 
 
 def robotic_arm() -> mbd.System:

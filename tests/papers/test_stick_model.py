@@ -93,7 +93,7 @@ def test_inertia_forces_of_a_rigid_rod(angle: float) -> None:
     linear = MASS / 6 * np.kron([[2, 1], [1, 2]], np.eye(2))
     left_out = (linear - M) @ acceleration
     assert np.allclose(left_out, MASS / 12 * b.T @ (b @ acceleration), atol=1e-12)
-    assert np.linalg.norm(left_out) > 1  # it is there, and along the rod
+    assert np.linalg.norm(left_out) > 1  # the force exists and is along the rod
 
 
 def test_rows_are_derivatives_of_length_and_angle() -> None:
@@ -229,7 +229,7 @@ def test_starts_like_the_closed_form() -> None:
         ({"nodes": [[1.0, 2.0], [1.0, 2.0]]}, None),
     ],
 )
-def test_what_makes_no_sense_is_said(change: dict, argument: str | None) -> None:
+def test_invalid_arguments_are_named(change: dict, argument: str | None) -> None:
     good = {"nodes": [[0.0, 0.0], [1.0, 0.0]], "rods": [Rod(0, 1, 1.0, 1.0)]}
     with pytest.raises(InputError) as error:
         StickModel(**(good | change))

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 ROD = PlanarBeam(0.137, 2.02e-4, 1.3e-8, 71.7e9, 5528.0)
 CRANK = PlanarBeam(0.040, 1.01e-3, 8.5e-8, 2.1e11, 7850.0)
 ENGINE = TwoBeamEngine(CRANK, ROD, 0.214, 628.318)  # mass of the piston, kg; speed, rad/s
-W = np.array([[-3.0, -2.0], [2.0, -3.0]]) * 1e4  # of the acceleration a + W x along a beam, 1/s²
+W = np.array([[-3.0, -2.0], [2.0, -3.0]]) * 1e4  # the acceleration along a beam is a + W x
 ANGLES = np.deg2rad([0.0, 33.0, 90.0, 180.0, 250.0])
 
 PLANAR = [0, 1, 5, 6, 7, 11]
@@ -211,7 +211,7 @@ def test_inertia_loads_of_a_rigid_turn() -> None:
     motion = ENGINE.mechanism.motion(angle, speed)
     pin = -CRANK.length * speed**2 * np.array([np.cos(angle), np.sin(angle)])
     piston = float(motion.slider_acceleration)
-    # along X, without what acts at the shaft: of the crank ∫ρA x/l · a x/l
+    # along X, without the force at the shaft; the crank has ∫ρA x/l · a x/l
     crank_x = -CRANK.mass_per_length * CRANK.length * pin[0] / 3
     rod_x = -ROD.mass_per_length * ROD.length * (pin[0] + piston) / 2
     assert complete[[1, 4]].sum() == pytest.approx(crank_x + rod_x - 0.214 * piston, rel=1e-12)
@@ -273,7 +273,7 @@ def test_response_to_a_ramp_is_exact() -> None:
     assert np.abs(a - expected).max() < 1e-14
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_invalid_arguments_are_errors() -> None:
     with pytest.raises(ValueError, match=r"^area must be"):
         dataclasses.replace(ROD, area=-1.0)
     with pytest.raises(ValueError, match="less than the rod length"):

@@ -138,7 +138,7 @@ def test_gas_forces_and_the_moment_of_the_drive() -> None:
     (drive,) = (a for a in joint_arrows(run, rows, drivers=True) if a.unit == "N m")
     np.testing.assert_allclose(drive.vectors, run.joint("drive").moment[rows], atol=1e-9)
     forces = {a.name: a for a in joint_arrows(run, rows) if a.unit == "N"}
-    pin = forces["crank pin 1"]  # of the crank on the rod: it balances the pin of the piston
+    pin = forces["crank pin 1"]  # force of the crank on the rod, which balances that of the piston
     total = np.linalg.norm(pin.vectors, axis=1)
     np.testing.assert_allclose(total, np.linalg.norm(run.joint("crank pin 1").force[rows], axis=1))
 

@@ -171,7 +171,7 @@ def test_film(run: Solution, tmp_path: Path) -> None:
         for frame in range(2):
             film.seek(frame)
             image = np.asarray(film.convert("RGB"), dtype=int)
-            for colour in ((59, 98, 194), (47, 158, 99)):  # of cables and of springs
+            for colour in ((59, 98, 194), (47, 158, 99)):  # cables, springs
                 near = np.abs(
                     image / image.sum(axis=2, keepdims=True) - np.divide(colour, sum(colour))
                 )

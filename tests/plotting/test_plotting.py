@@ -167,7 +167,7 @@ def test_bodies_without_shape_are_bars_to_their_frames() -> None:
 
 
 @pytest.mark.parametrize("view", [None, "xy", "iso", (1.0, 2.0, 3.0), (0.0, 1.0, 0.0)])
-def test_camera_sees_all_of_it(view: Any) -> None:
+def test_camera_shows_all_points(view: Any) -> None:
     points = np.random.default_rng(1).normal(size=(200, 3)) * (3.0, 2.0, 0.5) + 7.0
     camera = camera_of(points, view)
     right = np.cross(camera.up, camera.towards)
@@ -334,7 +334,9 @@ def test_time_must_be_in_the_solution(run: Solution) -> None:
     assert error.value.expected == "within the solution, 0 to 0.03 s"
 
 
-def test_path_that_cannot_be_written_is_said_before_drawing(run: Solution, tmp_path: Path) -> None:
+def test_path_that_cannot_be_written_is_an_error_before_drawing(
+    run: Solution, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("")
     for call in (
         lambda path: plotting.plot_modes(bar(), path=path / "x.png"),

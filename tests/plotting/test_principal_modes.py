@@ -76,7 +76,7 @@ def test_bodies_with_the_same_skin_share_the_modes() -> None:
     assert difference(two, third, "von Mises") < 1e-5
 
 
-def test_what_cannot_be_combined_is_unchanged() -> None:
+def test_surfaces_without_fewer_modes_are_unchanged() -> None:
     whole = surface(MODES)
     skin = Skin(whole.skin.points, whole.skin.triangles, whole.skin.modes[:3])
     small = replace(whole, skin=skin, stress=None, eta=whole.eta[:, :3])

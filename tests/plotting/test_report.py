@@ -72,7 +72,7 @@ def test_pictures_and_scenes(browser: Any, tmp_path: Path) -> None:
     assert "1 of 2" in report.save(path).read_text(encoding="utf-8")  # replaces the first one
     other = plotting.player(bar(), tmp_path / "bar.html")
     with pytest.raises(errors.OverwriteError):
-        report.save(tmp_path / "bar.html")  # which is no report
+        report.save(tmp_path / "bar.html")  # the file is no report
     assert "<iframe" in report._repr_html_() and "<iframe" in other._repr_html_()
 
 

@@ -345,7 +345,7 @@ def test_whirl_of_a_gyroscope() -> None:
     state = consistent_state(system, v=np.array([0, 0, 0, 0, 0, spin]))
     scene = scene_in(player(linearize(system, state, axes="global")))
     J = inertia + mass * arm**2
-    roots = np.roots([J, -axial * spin, -mass * 9.81 * arm])  # of ν in exp(iνt)
+    roots = np.roots([J, -axial * spin, -mass * 9.81 * arm])  # ν in exp(iνt)
     senses = {abs(root) / (2 * np.pi): root > 0 for root in roots}
     whirls = [view for view in scene["views"] if "whirl" in view["title"]]
     assert len(whirls) == 2
@@ -598,7 +598,7 @@ def test_marks_are_at_their_frames_and_forces_balance() -> None:
     assert np.allclose(frames[spring["second"]], run.sensor("weight", "side")[0], atol=1e-4)
     arrows = {arrow["group"]: vectors_of(arrow) for arrow in scene["arrows"]}
     assert np.allclose(arrows["loads"], [0.0, 0.0, 4.0])
-    assert np.allclose(arrows["joint forces"], [0.0, 0.0, 16.0], atol=1e-3)  # on the weight
+    assert np.allclose(arrows["joint forces"], [0.0, 0.0, 16.0], atol=1e-3)  # force on the weight
 
 
 def test_a_body_without_modes_is_refused() -> None:

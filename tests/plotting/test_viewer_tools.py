@@ -254,7 +254,7 @@ def test_scale_bar(tab: Tab) -> None:
     (first, one), (last, two) = on_rod[0], on_rod[-1]
     distance = abs(two["position"][0] - one["position"][0])  # between the ends of the rod, m
     assert last - first > 100 and tab.messages == []
-    assert distance == pytest.approx((last - first) * length / width, rel=0.1)  # in perspective
+    assert distance == pytest.approx((last - first) * length / width, rel=0.1)  # perspective
 
 
 def centre_of(run: Solution, body: str, time: float) -> np.ndarray:

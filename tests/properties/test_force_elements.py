@@ -324,23 +324,23 @@ def test_forces_on_joints_balance(name: str, motion: str, motions: tuple[Array, 
     hinge = mbd.cylindrical("hinge", one.frame("a"), two.frame("b"))
     load = replace(JOINT_CASES[name], motion=motion)  # type: ignore[type-var]
     system = mbd.System([one, two], [hinge], loads=[load])
-    at = Assembler(system)
-    at.q[:] = np.concatenate([body.initial_coordinates() for body in system.bodies])
+    eqs = Assembler(system)
+    eqs.q[:] = np.concatenate([body.initial_coordinates() for body in system.bodies])
     shift, turn, slide, lean = motions[4:]
-    at.move(at.q.copy(), np.concatenate([shift, turn, shift + 0.1 * slide, turn + 0.1 * lean]))
-    at.v[:] = np.concatenate(motions[:4])
-    at.update_poses(0.0)
-    at.frames.update_velocities()
-    ((_, frames, w),) = at.loads.wrenches(0.0)
-    p1, p2 = at.position[list(frames)]
+    eqs.move(eqs.q.copy(), np.concatenate([shift, turn, shift + 0.1 * slide, turn + 0.1 * lean]))
+    eqs.v[:] = np.concatenate(motions[:4])
+    eqs.update_poses(0.0)
+    eqs.frames.update_velocities()
+    ((_, frames, w),) = eqs.loads.wrenches(0.0)
+    p1, p2 = eqs.position[list(frames)]
     size = max(np.abs(w).max(), 1e-3)
     assert np.allclose(w[:3] + w[6:9], 0, atol=1e-12 * size)
     moments = w[3:6] + w[9:] + np.cross(p1, w[:3]) + np.cross(p2, w[6:9])
     assert np.allclose(moments, 0, atol=1e-11 * size)
-    s, rate, _ = at.frames.axis_coordinates()
+    s, rate, _ = eqs.frames.axis_coordinates()
     column = int(motion == "displacement")
     force = load.magnitude(0.0, float(s[0, column]), float(rate[0, column]))
-    power = w @ at.velocities[list(frames)].ravel()
+    power = w @ eqs.velocities[list(frames)].ravel()
     assert power == pytest.approx(force * rate[0, column], rel=1e-9, abs=1e-12)
 
 

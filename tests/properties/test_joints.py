@@ -99,7 +99,7 @@ def quaternion(R: Array) -> Array:
 
 def put(name: str, motion: tuple[Array, ...]) -> Assembler:
     """Move two bodies so that their frames have the relative pose of a case; set v and λ."""
-    at, case = assembler_of(name), CASES[name]
+    eqs, case = assembler_of(name), CASES[name]
     p1, turn, v1, w1, d, twist, v2, w2 = motion
     Q1 = exp_rotation(3.0 * turn)
     p2 = p1 + Q1 @ (np.array(case.place) + case.reach * d)
@@ -107,28 +107,28 @@ def put(name: str, motion: tuple[Array, ...]) -> Assembler:
     for k, (p, Q) in enumerate(((p1, Q1), (p2, Q2))):
         place, axes = [*POSES.values()][k]
         R = Q @ exp_rotation(np.array(axes)).T
-        at.q[7 * k : 7 * k + 3], at.q[7 * k + 3 : 7 * k + 7] = p - R @ place, quaternion(R)
-    at.v[:] = np.concatenate([v1, w1, v2, w2])
-    at.a[:] = 0.0
-    at.lam[:] = np.linspace(1.0, -2.0, len(at.lam))
-    at.rate_scale = 1.0
-    at.update_poses(0.0)
-    return at
+        eqs.q[7 * k : 7 * k + 3], eqs.q[7 * k + 3 : 7 * k + 7] = p - R @ place, quaternion(R)
+    eqs.v[:] = np.concatenate([v1, w1, v2, w2])
+    eqs.a[:] = 0.0
+    eqs.lam[:] = np.linspace(1.0, -2.0, len(eqs.lam))
+    eqs.rate_scale = 1.0
+    eqs.update_poses(0.0)
+    return eqs
 
 
-def slopes(at: Assembler, function: Callable[[], Array], h: float = 4e-4) -> Array:
+def slopes(eqs: Assembler, function: Callable[[], Array], h: float = 4e-4) -> Array:
     """Return the derivatives with respect to the increments by differences of sixth order."""
-    q, columns = at.q.copy(), []
+    q, columns = eqs.q.copy(), []
     weights = {1: 0.75, 2: -0.15, 3: 1 / 60}
-    for e in np.eye(len(at.v)):
+    for e in np.eye(len(eqs.v)):
         total = 0.0
         for k, weight in weights.items():
             for sign in (1, -1):
-                at.move(q, sign * k * h * e)
+                eqs.move(q, sign * k * h * e)
                 total = total + sign * weight / h * function()
         columns.append(total)
-    at.move(q, np.zeros(len(at.v)))
-    at.update_poses(0.0)
+    eqs.move(q, np.zeros(len(eqs.v)))
+    eqs.update_poses(0.0)
     return np.array(columns).T
 
 
@@ -138,21 +138,21 @@ def close(one: Array, other: Array, tolerance: float = 1e-9) -> bool:
     return float(np.abs(one - other).max(initial=0.0)) < tolerance * size
 
 
-def matrix(at: Assembler) -> Array:
+def matrix(eqs: Assembler) -> Array:
     """Return the constraint matrix at the present coordinates."""
-    at.update_poses(0.0)
-    return at.constraint_matrix()
+    eqs.update_poses(0.0)
+    return eqs.constraint_matrix()
 
 
 @pytest.mark.parametrize("name", CASES)
 @given(motion=motions)
 @some
 def test_gradients_are_differences_of_the_values(name: str, motion: tuple[Array, ...]) -> None:
-    at = put(name, motion)
-    positions = ~at.system.velocity_rows
-    expected = slopes(at, lambda: at.constraints(0.0))
-    at.constraints(0.0)
-    assert close(at.constraint_matrix()[positions], expected[positions])
+    eqs = put(name, motion)
+    positions = ~eqs.system.velocity_rows
+    expected = slopes(eqs, lambda: eqs.constraints(0.0))
+    eqs.constraints(0.0)
+    assert close(eqs.constraint_matrix()[positions], expected[positions])
     assert not expected[~positions].any()
 
 
@@ -162,28 +162,28 @@ def test_gradients_are_differences_of_the_values(name: str, motion: tuple[Array,
 def test_second_derivatives_are_differences_of_gradients(
     name: str, motion: tuple[Array, ...]
 ) -> None:
-    at = put(name, motion)
-    expected = slopes(at, lambda: matrix(at) @ at.v)
-    assert close(at.constraint_derivatives(at.v), expected)
-    assert close(at.constraint_rates(0.0)[1], expected @ at.v)  # Φ̈ for zero accelerations
+    eqs = put(name, motion)
+    expected = slopes(eqs, lambda: matrix(eqs) @ eqs.v)
+    assert close(eqs.constraint_derivatives(eqs.v), expected)
+    assert close(eqs.constraint_rates(0.0)[1], expected @ eqs.v)  # Φ̈ for zero accelerations
 
 
 @pytest.mark.parametrize("name", CASES)
 @given(motion=motions)
 @some
 def test_the_stiffness_of_joint_forces(name: str, motion: tuple[Array, ...]) -> None:
-    at = put(name, motion)
-    at.v[:] = 0.0
-    at.residual(0.0)
-    K = at.tangent(0.0).K
+    eqs = put(name, motion)
+    eqs.v[:] = 0.0
+    eqs.residual(0.0)
+    K = eqs.tangent(0.0).K
 
     def forces() -> Array:
-        at.residual(0.0)
-        return at.rows.copy()
+        eqs.residual(0.0)
+        return eqs.rows.copy()
 
-    assert close(K, slopes(at, forces))
-    at.residual(0.0)
-    assert close(at.rows, at.constraint_matrix().T @ at.lam)
+    assert close(K, slopes(eqs, forces))
+    eqs.residual(0.0)
+    assert close(eqs.rows, eqs.constraint_matrix().T @ eqs.lam)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -191,17 +191,17 @@ def test_the_stiffness_of_joint_forces(name: str, motion: tuple[Array, ...]) -> 
 @some
 def test_joint_forces_have_no_power(name: str, motion: tuple[Array, ...]) -> None:
     """The power on motions that the constraints permit is zero, and the forces balance."""
-    at = put(name, motion)
-    B = at.constraint_matrix()
-    permitted = scipy.linalg.null_space(B) if len(B) else np.eye(len(at.v))
-    at.v[:] = permitted @ np.linspace(-1, 2, permitted.shape[1])
-    (w,) = at.joint_wrenches()
-    u, s = at.frames.update_velocities(), at.system
+    eqs = put(name, motion)
+    B = eqs.constraint_matrix()
+    permitted = scipy.linalg.null_space(B) if len(B) else np.eye(len(eqs.v))
+    eqs.v[:] = permitted @ np.linspace(-1, 2, permitted.shape[1])
+    (w,) = eqs.joint_wrenches()
+    u, s = eqs.frames.update_velocities(), eqs.system
     size = np.abs(w).max()
     assert abs(w @ np.hstack([u[s.first[0]], u[s.second[0]]])) < 1e-12 * max(1.0, size)
-    at.residual(0.0)
-    assert np.abs(at.values[s.velocity_rows]).max(initial=0.0) < 1e-12
-    points = at.position[s.first[0]], at.position[s.second[0]]
+    eqs.residual(0.0)
+    assert np.abs(eqs.values[s.velocity_rows]).max(initial=0.0) < 1e-12
+    points = eqs.position[s.first[0]], eqs.position[s.second[0]]
     assert close(w[:3] + w[6:9], np.zeros(3), 1e-12 * max(1.0, size))
     moments = w[3:6] + w[9:12] + np.cross(points[0], w[:3]) + np.cross(points[1], w[6:9])
     assert close(moments, np.zeros(3), 1e-11 * max(1.0, size))
@@ -214,15 +214,19 @@ def test_a_rigid_motion_of_everything(
     name: str, motion: tuple[Array, ...], rigid: tuple[Array, ...]
 ) -> None:
     """It rotates the joint forces and changes no constraint."""
-    at = put(name, motion)
-    values, (w,), Q = at.constraints(0.0).copy(), at.joint_wrenches(), exp_rotation(3.0 * rigid[0])
-    for part in at.system.q_slices:
-        p, turn = at.q[part][:3], at.q[part][3:]
-        at.q[part][:3] = rigid[1] + Q @ p
-        at.q[part][3:] = quaternion(Q @ rotation_matrix(turn))
-    at.update_poses(0.0)
-    assert close(at.constraints(0.0), values, 1e-12)
-    assert close(at.joint_wrenches()[0], (w.reshape(4, 3) @ Q.T).ravel(), 1e-11)
+    eqs = put(name, motion)
+    values, (w,), Q = (
+        eqs.constraints(0.0).copy(),
+        eqs.joint_wrenches(),
+        exp_rotation(3.0 * rigid[0]),
+    )
+    for part in eqs.system.q_slices:
+        p, turn = eqs.q[part][:3], eqs.q[part][3:]
+        eqs.q[part][:3] = rigid[1] + Q @ p
+        eqs.q[part][3:] = quaternion(Q @ rotation_matrix(turn))
+    eqs.update_poses(0.0)
+    assert close(eqs.constraints(0.0), values, 1e-12)
+    assert close(eqs.joint_wrenches()[0], (w.reshape(4, 3) @ Q.T).ravel(), 1e-11)
 
 
 def test_every_kind_of_joint_has_a_case() -> None:

@@ -169,7 +169,7 @@ def test_the_beam_follows_from_its_energy() -> None:
 
 
 def test_the_beam_bends_like_the_elastica() -> None:
-    """A cantilever under PL²/EI = 10 across its end, by elliptic integrals."""
+    """Elliptic integrals give the end of a cantilever under a lateral force P = 10 EI/L²."""
     load = 10.0
 
     def parameter(angle: float) -> tuple[float, float]:

@@ -31,7 +31,7 @@ def longest(value: object) -> int:
     """Return the length of the longest array, list or mapping in an object."""
     if isinstance(value, (str, bytes)) or value is None:
         return 0
-    if hasattr(value, "shape"):  # of arrays, dense and sparse
+    if hasattr(value, "shape"):  # dense or sparse array
         return int(max(value.shape, default=0))
     if isinstance(value, Mapping):
         return max(len(value), longest(list(value.values())))
@@ -79,7 +79,7 @@ def most_sent(comm: MPI.Intracomm, solver: str, skin: bool) -> tuple[int, int]:
     return comm.allreduce(max(lengths), MPI.MAX), comm.allreduce(len(reduction.modes), MPI.MIN)
 
 
-def test_the_count_sees_a_gathered_vector(comm: MPI.Intracomm) -> None:
+def test_the_count_detects_a_gathered_vector(comm: MPI.Intracomm) -> None:
     """Otherwise the other tests of this file could not fail."""
     with counted() as lengths:
         comm.gather((comm.rank, {"part": np.zeros((500, 2))}), root=0)
@@ -109,7 +109,7 @@ def test_skin_grows_with_the_surface(comm: MPI.Intracomm) -> None:
 
 
 WHOLE_STATES = PACKAGE / "structures" / "mesh_bodies" / "nodal_vectors.py"
-"""The state of a mechanism is on every rank, and with it the nodal values of its mesh bodies."""
+"""The only file that may gather arrays: every rank has the whole state of a mechanism."""
 
 
 def test_no_gathering_of_buffers() -> None:

@@ -154,7 +154,7 @@ def test_a_four_bar_of_flexible_links(redundant: Any) -> None:
     assert run.constraint_violation().max() < 1e-9
 
 
-def test_the_deformation_holds_what_rigid_bodies_repeat() -> None:
+def test_flexible_links_make_redundant_joints_independent() -> None:
     """With gravity normal to the plane, the start is a static equilibrium and stays at rest.
 
     The joints at the ground carry the weight together.

@@ -99,7 +99,7 @@ def test_attached_converges_to_the_clamped_body(comm: MPI.Intracomm) -> None:
     """Frequencies converge from above, with constraint modes of the free end and fixed modes."""
     body = bar(attached_to="left", num_modes=12, kind="averaged").body
     clamped = modal_analysis(box(comm), STEEL, num_modes=4, held=["left"])
-    # (An averaged left end is held in the mean only: softer than clamped.)
+    # (An averaged end is held in the mean only, which is softer than a clamp.)
     assert (body.frequencies[:4] < clamped.frequencies).all()
     rigid = bar(attached_to="left", num_modes=12).body
     assert (rigid.frequencies[:4] > clamped.frequencies).all()

@@ -96,7 +96,7 @@ def test_foundation_that_moves_with_an_interface(
     free = flat(reduce, mesh, STEEL, **request).body
     body = flat(reduce, mesh, STEEL, stiffness=form, **request).body
     squares = [(2 * np.pi * b.frequencies) ** 2 for b in (free, body)]
-    error = 1e-8 * squares[0].max()  # of the eigenvalue solver
+    error = 1e-8 * squares[0].max()  # error of the eigenvalue solver
     assert squares[1] - squares[0] == pytest.approx(np.full(4, square), rel=1e-6, abs=error)
 
 

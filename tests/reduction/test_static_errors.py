@@ -56,7 +56,7 @@ def test_stretch_of_a_spinning_rod(comm: MPI.Comm) -> None:
         assert np.isclose(many[spin], 1 / 6 - 15 / np.pi**4 * (1 + 1 / 16), rtol=0.03)
     fewer = static_errors(bodies[1].truncated(4))
     assert all(fewer[name] > error - 1e-9 for name, error in many.items())
-    assert fewer["spin zz"] > 0.9  # of bending modes only
+    assert fewer["spin zz"] > 0.9  # bending modes only
 
 
 def test_no_axial_mode(comm: MPI.Comm) -> None:
@@ -73,7 +73,7 @@ def test_no_axial_mode(comm: MPI.Comm) -> None:
     listed = rows & set(unit_load_names(body))
     large = {name for name, error in errors.items() if error > SUMMARY_LIMIT}
     assert large >= {"spin xx", "spin zz"}
-    assert listed == large - {"spin xx", "spin yz"}  # which hardly deform the rod along x
+    assert listed == large - {"spin xx", "spin yz"}  # both hardly deform the rod along x
     assert body.stiffening is not None and body.stiffening.work is not None
     energies = body.stiffening.work[:3]
     weighted = weighted_errors(body)

@@ -109,7 +109,7 @@ def test_effective_masses(bar: Reduction) -> None:
     shares = bar.truncation.effective_masses
     sums = shares.sum(axis=0)
     assert (shares >= 0).all() and (sums[:3] > 0.85).all() and (sums <= 1 + 1e-9).all()
-    # The bar is symmetric: what moves along x as a whole does not move along y.
+    # The bar is symmetric: a mode with momentum along x has none along y.
     first = int(np.argmax(shares[:, 0]))
     assert shares[first, 0] > 0.5 and shares[first, 1] < 1e-3
 

@@ -141,7 +141,7 @@ def test_damaged_rows(path: Path) -> None:
     assert load() == before
 
 
-def test_files_of_the_first_edition(path: Path) -> None:
+def test_files_of_version_0_1(path: Path) -> None:
     """Files without a checksum are read with a warning; damage to their header is detected."""
     load = solution(path)
     before = load()

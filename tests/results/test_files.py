@@ -108,7 +108,7 @@ def test_damaged_or_newer(run: Solution, path: Path) -> None:
         Solution.load(path.with_name("none.npz"), mechanism())
 
 
-def test_what_cannot_be_written(run: Solution, path: Path) -> None:
+def test_errors_of_writing(run: Solution, path: Path) -> None:
     with pytest.raises(IsADirectoryError, match="cannot write table"):
         run.to_csv(path.parent)
     before = run.save(path).read_bytes()

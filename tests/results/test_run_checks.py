@@ -90,7 +90,7 @@ def test_work_of_loads_and_drivers_is_the_change_of_energy(options: Any) -> None
         )
         assert abs(after - before) > 1.0
         errors.append(abs(after - before - checks.work))
-    assert errors[1] < errors[0] / 3  # of second order, as the steps are
+    assert errors[1] < errors[0] / 3  # the steps have order two
     assert errors[1] < 1e-3
 
 

@@ -170,6 +170,7 @@ class ParametricBody:
         self.count += 1
 
     def _full(self, values: Mapping[str, float]) -> dict[str, float]:
+        """Return the values of all parameters; those that are not given have their base values."""
         for name in instance("values", values, Mapping):
             if name not in self._base:
                 unknown("parameter", name, self._base, "the parameters are")
@@ -205,6 +206,7 @@ class ParametricBody:
         return replace(parameter, velocity=velocity)
 
     def _reject_fixed_points(self) -> None:
+        """Raise an error if an interface has a point, which cannot follow a change of the shape."""
         interfaces = self._options.get("interfaces")
         for name, spec in interfaces.items() if isinstance(interfaces, Mapping) else ():
             if isinstance(spec, InterfaceSpec) and spec.point is not None:

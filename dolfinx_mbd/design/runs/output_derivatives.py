@@ -112,6 +112,7 @@ class OutputDerivatives:
         return out
 
     def _evaluate(self, system: System, arrays: dict[str, Array]) -> Array:
+        """Return the output of a run with the given states, (states,)."""
         last = State(*(arrays[key][-1] for key in HISTORY))
         run = solution_of(system, SavedStates.of_arrays(system, arrays), last)
         return self._outputs.of(run)[:, 0]

@@ -248,6 +248,7 @@ class _History:
         return states
 
     def _advance(self, state: State, steps: range) -> list[State]:
+        """Return a state and those after the given steps; record the corrections of each step."""
         states, stepper = [state], self.stepper
         for k in steps:
             before = stepper.iterations

@@ -170,6 +170,7 @@ class BodySensitivities(Mapping[str, BodyDerivative]):
                 raise InputError(text, argument="values", value=base + step)
 
     def _warn(self, values: Mapping[str, float]) -> None:
+        """Warn if the estimated error of the first-order body is large."""
         error = self.error(values)
         if error > _LARGEST_ERROR:
             text = (

@@ -99,6 +99,7 @@ class PartDerivatives:
             raise InputError(text, argument="reduction", value=reduction)
 
     def _check_bores(self, matrices: MatrixDerivatives) -> None:
+        """Raise an error if a parameter changes the shape of a bore with pressure modes."""
         if matrices.velocity is None or not self.bores:
             return
         comm, size = self._problem.comm, np.abs(matrices.velocity).max(initial=0.0)

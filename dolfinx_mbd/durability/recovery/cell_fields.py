@@ -223,6 +223,7 @@ class Envelope(HtmlView):
     __repr__ = short_repr
 
     def _html_rows(self) -> list[tuple[str, str]]:
+        """Return the titles and the texts of the table that notebooks show."""
         values, times = self.values()
         factor, unit = (1e-6, "MPa") if self.quantity.unit == "Pa" else (1.0, self.quantity.unit)
         where = "" if self.points.mesh.comm.size == 1 else " on this rank"

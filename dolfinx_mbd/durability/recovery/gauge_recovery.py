@@ -199,7 +199,8 @@ def gauge_derivatives(
         surface = _Surface((skin.points + h * rates)[skin.triangles], size)
         moved = {key: x + h * shifts[key] for key, x in centres.items()}
         moved_gauges[k], lines = _attached(surface, specs, moved, size)
-        places = np.reshape(undeformed_lines, (-1, 3))  # of the points of `lines`, in the mesh
+        # Positions of the points of `lines` in the undeformed mesh
+        places = np.reshape(undeformed_lines, (-1, 3))
         for _ in range(PULL_BACKS):
             places = np.reshape(lines, (-1, 3)) - h * _values(space, V, places)[:, :, 0]
         modes = reduction.modes + h * changes
@@ -264,7 +265,8 @@ def _directions(text: str, spec: GaugeSpec, normal: Array) -> Array:
     """Return unit vectors along the grids in the tangent plane, shape (grids, 3)."""
     direction = np.asarray(spec.direction)
     tangent = direction - (direction @ normal) * normal
-    cosine = np.linalg.norm(tangent)  # of the angle to the surface; the direction is a unit vector
+    # Cosine of the angle to the surface; the direction is a unit vector
+    cosine = np.linalg.norm(tangent)
     if cosine < TANGENTIAL:
         angle = np.rad2deg(np.arccos(min(float(cosine), 1.0)))
         raise InputError(

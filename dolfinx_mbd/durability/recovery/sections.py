@@ -146,7 +146,7 @@ def _mesh_section(
         x = X + u
         one_side = step[:, None] * forces.internal()  # forces on the nodes of one side of the plane
         R = mean_rotation(X[near], x[near])
-        point = x[near].mean(axis=0) + R @ (p - X[near].mean(axis=0))  # of the deformed body
+        point = x[near].mean(axis=0) + R @ (p - X[near].mean(axis=0))  # point of the deformed body
         moment = np.cross(x - point, one_side).sum(axis=0)
         row[:] = np.stack([one_side.sum(axis=0), moment]) @ R
     return SectionForces(motion.time, p, axes, result[:, 0], result[:, 1])

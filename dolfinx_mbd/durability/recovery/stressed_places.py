@@ -65,9 +65,11 @@ class MostStressed:
 
     @property
     def _title(self) -> str:
+        """Title of the table, with the quantity and the least distance of the places."""
         return f"greatest {self.quantity}, at least {1e3 * self.apart:.3g} mm apart"
 
     def _repr_html_(self) -> str:
+        """Return the table of the places as HTML, for IPython."""
         factor, unit = (1e-6, "MPa") if self.unit == "Pa" else (1.0, self.unit)
         rows = [
             (

@@ -122,6 +122,7 @@ class Assembler:
         self.frames.update_velocities_of(self.loads.bodies)
 
     def _update_poses(self, floating: FloatingBodies, t: float) -> None:
+        """Compute the poses of the frames of `floating` and other bodies, and the driver angles."""
         self.frames.time = t
         floating.poses(self.q, self.position, self.rotation)
         for k in self.frames.others:

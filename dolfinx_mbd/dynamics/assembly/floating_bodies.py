@@ -129,6 +129,7 @@ class FloatingBodies:
         add_bodies(self._flat_tangents(*point), self._counts, self._first, K, C, M)
 
     def _flat_tangents(self, *point: Array) -> Array:
+        """Return the derivatives of all residuals in one array; see `body_tangents`."""
         return body_tangents(self.table, self.data, *point)
 
     def jacobians(self, q: Array, out: Array) -> None:

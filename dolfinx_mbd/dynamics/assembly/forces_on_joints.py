@@ -47,6 +47,7 @@ class ForcesOnJoints:
         self.magnitudes = np.zeros(len(self.items))
 
     def _find_axes(self) -> _LoadAxes:
+        """Return the axes on which the loads act or depend, with the frames of their joints."""
         pairs = [axis for _, *pair in self.items for axis in pair]
         table = np.array(pairs, dtype=np.int64).reshape(-1, 2, 2).transpose(1, 0, 2)
         axes, arguments = np.ascontiguousarray(table)

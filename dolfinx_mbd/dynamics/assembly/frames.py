@@ -30,8 +30,8 @@ class BodyView(NamedTuple):
     wrenches: Array  # on its frames, (F, 6)
     rows: Array  # residual
     scale: Array  # magnitudes of the terms of the residual
-    position: Array  # of its frames, (F, 3)
-    rotation: Array  # of its frames, (F, 3, 3)
+    position: Array  # positions of its frames, (F, 3)
+    rotation: Array  # axes of its frames, (F, 3, 3)
 
     def state(self, t: float, gravity: Array) -> BodyState:
         """Return the state of the body with the forces that act on it."""

@@ -81,6 +81,7 @@ class JointConstraints:
         return self._driver_motions[1]
 
     def _joint_frames(self) -> tuple[Array, Array, Array, Array]:
+        """Return positions and axes of both frames of each joint and driver, with corrections."""
         s, at = self.system, self._frames
         p1, Q1, p2, Q2 = kernels.joint_frames(
             at.position, at.rotation, s.first, s.second, self._driver_angles, s.axes_signs

@@ -242,6 +242,7 @@ class Balance:
 
     # ---- the elastic equations and their derivative ---------------------------------------------
     def _elastic_coordinates(self) -> Array:
+        """Return the elastic coordinates of all bodies, (n,)."""
         return np.concatenate([q[-body.num_elastic :] for body, q, _ in self._bodies])
 
     def _evaluate(self) -> tuple[Array, float]:
@@ -299,6 +300,7 @@ class Balance:
             warn(ModelRangeWarning(text, quantity="static stiffness", value=least, limit=0.0))
 
     def _solve(self, force: Array) -> Array:
+        """Solve with the last factorization of df/dη."""
         assert self._factor is not None
         return np.asarray(lu_solve(self._factor, force, check_finite=False))
 

@@ -192,6 +192,7 @@ class _Surface:
         self._integral = fem.form(pattern * ds)
 
     def _nodal(self) -> Array:
+        """Return the nodal forces of the selected pressure, shape (owned dofs,) (collective)."""
         vector = fem.assemble_vector(self._load)
         vector.scatter_reverse(la.InsertMode.add)
         return np.array(vector.array[: self._problem.num_owned])

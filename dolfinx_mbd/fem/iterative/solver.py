@@ -121,6 +121,7 @@ class IterativeSolver:
         return self._apply(self._pc.apply, R)
 
     def _apply(self, operation: Callable[[PETSc.Vec, PETSc.Vec], None], X: Array) -> Array:
+        """Apply an operation of PETSc to each column of X."""
         Y = np.empty(X.shape, order="F")
         for k in range(X.shape[1]):
             self._x.array[:] = X[:, k]

@@ -30,7 +30,7 @@ BLOCK_SIZE = 8
 Larger blocks cost less time per vector, but the iteration needs more vectors.
 """
 
-LOOSE_TOLERANCE = 1e-5  # of pairs that are needed for their eigenvalue only: error about 1e-10
+LOOSE_TOLERANCE = 1e-5  # for pairs whose eigenvalue alone is needed (error 1e-10)
 CLOSE = 1e-3  # relative distance of eigenvalues whose pairs have the same accuracy
 GUARD_TOLERANCE = 1e-2  # largest relative residual of the first pair beyond the requested pairs
 MAX_SOLVES = 400  # largest number of blocks

@@ -44,7 +44,8 @@ _PRECISIONS = {np.dtype(np.float64): 0, np.dtype(np.float32): 4}
 # Places of `int` parameters in the structure, in units of four bytes
 _KIND, _PRINT, _NUM_METHODS, _FIRST_ORDERING = 12, 36, 42, 79
 _DEFAULTS = {_KIND: 1, _PRINT: 3, _NUM_METHODS: 0, 44: -1, _FIRST_ORDERING: _GIVEN, 77: 1}
-_REAL_DEFAULTS = {1: 1.2, 2: 1.2, 5: 40.0, 10: 0.8, 11: 0.1, 12: 0.05, 25: 10.0}  # of eight bytes
+# Parameters of eight bytes, by their place
+_REAL_DEFAULTS = {1: 1.2, 2: 1.2, 5: 40.0, 10: 0.8, 11: 0.1, 12: 0.05, 25: 10.0}
 
 _log = logging.getLogger("dolfinx_mbd")
 
@@ -164,7 +165,7 @@ class CholmodFactor:
         parameters = np.frombuffer(common, dtype=np.int32)
         parameters[_KIND], parameters[_PRINT] = _SUPERNODAL, 0
         self._factor = c_void_p()
-        self._workspace = c_void_p(), c_void_p()  # of solutions
+        self._workspace = c_void_p(), c_void_p()  # memory of CHOLMOD for solutions
         self._free = weakref.finalize(self, _free, lib, common, self._factor, self._workspace)
         self._scale: Array | None = None
         try:

@@ -127,6 +127,7 @@ class _Basis:
         self._store(start)
 
     def _store(self, W: Array) -> None:
+        """Append vectors W and the products K W and M W."""
         new = slice(self.used, self.used + W.shape[1])
         self.V[:, new], self.K[:, new], self.M[:, new] = W, self._stiffness(W), self._mass(W)
         self.used = new.stop

@@ -118,6 +118,7 @@ class _SinglePreconditioner(CholmodPreconditioner):
     """A PETSc preconditioner with a `SingleFactor`."""
 
     def _factorized(self, A: PETSc.Mat) -> SingleFactor:
+        """Return the factor of A with its held rows."""
         return SingleFactor(A, self._held)
 
 

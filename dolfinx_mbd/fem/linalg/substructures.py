@@ -99,12 +99,14 @@ class _PartFactor(CholmodFactor):
         self._last = last
         super().__init__(A)
         self._order = self.permutation()
-        self._places = np.flatnonzero(last[self._order])  # of the last unknowns in the factor
+        # Places of the last unknowns in the factor
+        self._places = np.flatnonzero(last[self._order])
         self.last_rows = self._order[self._places]
         self.corner = self.corner_block(self._places)  # L_s
         self.values = np.zeros(0)
 
     def _ordering(self, half: scipy.sparse.csr_matrix, block: int) -> NDArray[np.int32]:
+        """Return an ordering of the rows in which the shared unknowns are last."""
         order = self._permutation(half, block)
         last = self._last[order]
         return np.concatenate([order[~last], order[last]])
@@ -168,7 +170,8 @@ class SubstructuredFactor:
             self.destroy()
             raise CholmodError(failures[0])
         is_owned = (members >= begin) & (members < end)
-        self._rows = np.flatnonzero(is_owned), members[is_owned] - begin  # in the part, and owned
+        # indices of the owned rows in the part, and among the owned rows of the process
+        self._rows = np.flatnonzero(is_owned), members[is_owned] - begin
         is_owned = (shared >= begin) & (shared < end)
         self._owned_shared = np.flatnonzero(is_owned), shared[is_owned] - begin
         self._num_rows = len(members)
@@ -220,6 +223,7 @@ class SubstructurePreconditioner(CholmodPreconditioner):
         super().__init__(A)
 
     def _factorized(self, A: PETSc.Mat) -> SubstructuredFactor:
+        """Return the factor of A by the substructures."""
         return SubstructuredFactor(A, self._parts)
 
 

@@ -63,10 +63,12 @@ class _SteppedSlave:
         return True
 
     def _get_fmu_state(self) -> dict[str, Any]:
+        """Return a snapshot of the simulator, and the values of inputs and outputs."""
         inputs, outputs = dict(self._inputs), dict(self._outputs)
         return {"snapshot": self._simulator.save(), "inputs": inputs, "outputs": outputs}
 
     def _set_fmu_state(self, state: dict[str, Any] | bytes) -> None:
+        """Return to a state from `_get_fmu_state`, which may be serialized."""
         try:
             if isinstance(state, bytes):
                 state = _state_from(state)
@@ -80,10 +82,12 @@ class _SteppedSlave:
 
     @staticmethod
     def _fmu_state_to_bytes(state: dict[str, Any] | bytes) -> bytes:
+        """Return a serialized state."""
         return state if isinstance(state, bytes) else _state_bytes(state)
 
     @staticmethod
     def _fmu_state_from_bytes(state: bytes) -> bytes:
+        """Return the bytes of a serialized state."""
         return bytes(state)  # `_set_fmu_state` reads and checks them
 
 
@@ -162,6 +166,7 @@ def slave_class(script: str, fmi: Literal[2, 3]) -> Any:
                 )
 
         def _register(self, name: str, **options: Any) -> None:
+            """Register a real variable that changes continuously."""
             variable = real(name, variability=variability.continuous, **options)
             self.register_variable(variable, nested=False)
 

@@ -30,7 +30,8 @@ def write_gltf(task: Task, *, amplitude: float = AMPLITUDE) -> ExportReport:
     assert skin is not None  # the format needs a skin
     diagonal = np.linalg.norm(np.ptp(skin.points, axis=0))
     displacement = number("amplitude", amplitude, positive=True) * diagonal
-    greatest = np.linalg.norm(skin.modes, axis=2).max(axis=1)  # of each mode for η = 1
+    # Largest displacement of each mode for η = 1
+    greatest = np.linalg.norm(skin.modes, axis=2).max(axis=1)
     eta = displacement / np.where(greatest > 0.0, greatest, 1.0)
     modes, titles = task.original.modes, mode_titles(task.original.modes)
     frequencies = [mode.frequency for mode in modes]

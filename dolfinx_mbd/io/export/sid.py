@@ -67,8 +67,8 @@ from dolfinx_mbd.kernels.rotations import skew
 Array = NDArray[np.float64]
 Dialect = Literal["simpack", "embslib", "fembeam"]
 
-_SPIN_AXES = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2))  # of the columns of Oe
-_INERTIA_AXES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of the rows of J as a column
+_SPIN_AXES = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2))  # columns of Oe
+_INERTIA_AXES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # rows of J as a column
 
 _RULES = {
     "simpack": "m1(row,q,col), J(6)=xx yy zz xy xz yz, Gr Ge column (a-1)*nq+l",

@@ -62,7 +62,7 @@ class Superelement:
     stiffness: Array  # with six zero eigenvalues, shape (6 p + m, 6 p + m)
     mass: Array  # positive definite, including rigid motion
     damping: Array
-    frequencies: Array  # of the fixed-interface modes, cycles per unit of time
+    frequencies: Array  # fixed-interface modes, cycles per unit of time
     transform: Array  # T of (r, η) = T (q, p), shape (6 + n, 6 p + m)
 
     __repr__ = short_repr

@@ -20,7 +20,7 @@ from dolfinx_mbd.io.imports.full_matrices import FullMatrices, MatrixError, Matr
 from dolfinx_mbd.io.imports.matrix_files import existing_file
 
 _SUFFIXES = (".sti", ".mas", ".dof", ".inp")
-_MAX_DEPTH = 50  # of files that include each other
+_MAX_DEPTH = 50  # largest depth of files that include each other
 
 
 def read_calculix(job: str | Path, *, nodes: str | Path | None = None) -> FullMatrices:

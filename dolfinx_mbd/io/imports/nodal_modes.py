@@ -29,7 +29,7 @@ from dolfinx_mbd.io.imports.universal_files import (
     write_modes,
 )
 
-LARGEST_IMAGINARY_PART = 0.1  # of a shape that is taken as real, relative to its size
+LARGEST_IMAGINARY_PART = 0.1  # relative to the size of a shape that is taken as real
 
 
 @dataclass(frozen=True, eq=False)

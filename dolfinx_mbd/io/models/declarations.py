@@ -66,7 +66,8 @@ def declared_fields(maker: Callable[..., Any]) -> dict[str, Declared]:
         ):
             continue
         default = parameter.default
-        if type(default).__name__ == "_HAS_DEFAULT_FACTORY_CLASS":  # of a dataclass
+        # The default of a field of a dataclass
+        if type(default).__name__ == "_HAS_DEFAULT_FACTORY_CLASS":
             default = {}
         text = texts.get(name, "")
         result[name] = Declared(
@@ -114,7 +115,7 @@ def _units(text: str) -> str:
 
 def type_names(maker: Callable[..., Any], annotation: str) -> tuple[str, ...]:
     """Return the names of the types in an annotation: `float`, `ArrayLike`, `choice:a,b` ..."""
-    match = re.fullmatch(r"ForwardRef\('(.*)'\)", annotation)  # of a NamedTuple
+    match = re.fullmatch(r"ForwardRef\('(.*)'\)", annotation)  # an annotation of a NamedTuple
     annotation = (match[1] if match else annotation).strip().strip("'\"")
     result: list[str] = []
     for part in members(annotation):

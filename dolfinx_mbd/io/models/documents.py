@@ -26,7 +26,7 @@ SUFFIXES = (".yaml", ".yml", ".toml", ".json")
 Place = tuple[Any, ...]
 """Keys and indices that lead to an entry of a document."""
 
-_MAX_DEPTH = 40  # of nested entries and of included files
+_MAX_DEPTH = 40  # largest depth of nested entries and of included files
 _MAX_ENTRIES = 1_000_000  # because a few aliases of YAML can denote any number of entries
 
 

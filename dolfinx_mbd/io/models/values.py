@@ -265,12 +265,15 @@ class Reader:
         return result
 
     def _text(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        """Return a text, or `_NOT_OF_TYPE`."""
         return value if isinstance(value, str) else _NOT_OF_TYPE
 
     def _flag(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        """Return true or false, or `_NOT_OF_TYPE`."""
         return value if isinstance(value, bool) else _NOT_OF_TYPE
 
     def _choice(self, name: str, value: Any, field: Declared, place: Place) -> Any:
+        """Return one of the texts that the type `name` lists, or `_NOT_OF_TYPE`."""
         return value if value in name.removeprefix("choice:").split(",") else _NOT_OF_TYPE
 
     def _array(self, name: str, value: Any, field: Declared, place: Place) -> Any:

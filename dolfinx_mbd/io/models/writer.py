@@ -250,6 +250,7 @@ class _Writer:
         return {"mesh": name, **model_entry(value, self.plain, place)}
 
     def _mapping(self, value: Mapping[str, Any], place: str) -> Any:
+        """Return a mapping with its values in the form of the file."""
         return {str(k): self.plain(v, f"{place}.{k}") for k, v in value.items()}
 
     def _needs_table(self, motion: Any) -> bool:

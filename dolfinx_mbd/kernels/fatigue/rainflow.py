@@ -70,7 +70,7 @@ def close(points: Array, means: Array, count: int) -> int:
             top = k
         points[count + k], means[count + k] = points[k], means[k]
     total = 0
-    for k in range(count + 1):  # the writes stay behind the reads
+    for k in range(count + 1):  # overwrites only points that have been read
         source = count + (top + k) % count
         total = append_point(
             points, means, total, points[source], means[source], ROUND_OFF * largest

@@ -15,23 +15,25 @@ import numpy as np
 from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
 from dolfinx_mbd.kernels.films.fields import (
     CLEARANCE,
+    CONTACT,
+    CONTACT_Z,
     DRAG,
     E_X,
     E_Y,
     ENERGY,
     FRICTION,
     FRICTION_SPEED,
+    HALF_WIDTH,
     LENGTH,
+    MIDDLE,
     MODULUS,
     POINT,
     RADIUS,
     ROUGHNESS,
-    SOLID,
-    SOLID_Z,
+    SLOPE,
+    SLOPE_Z,
+    SLOPE_ZZ,
     SPIN,
-    STEEP,
-    STEEP_Z,
-    STEEP_ZZ,
     T_X,
     T_Y,
     WEIGHT,
@@ -49,7 +51,8 @@ from dolfinx_mbd.kernels.small_vectors import Array
 def _contact_angles(y: Array, half: float, limit: float, ranges: Array) -> int:
     """Write the ranges of angles where an end moves by more than a limit, and return their number.
 
-    A row of `ranges` (2, 2) has the middle of a range and half its width, rad.
+    `y` is the motion of the journal, see `frames`; `half` is half the length of the bearing, and
+    `limit` is in m. A row of `ranges` (2, 2) has the middle of a range and half its width, rad.
     """
     count = 0
     middle, reach = np.empty(2), np.empty(2)
@@ -68,19 +71,21 @@ def _contact_angles(y: Array, half: float, limit: float, ranges: Array) -> int:
             middle[0] += 0.5 * (low + high)
             reach[0], count = 0.5 * (high - low), 1
     for k in range(count):
-        ranges[k, 0], ranges[k, 1] = middle[k], reach[k]
+        ranges[k, MIDDLE], ranges[k, HALF_WIDTH] = middle[k], reach[k]
     return count
 
 
 @inner_kernel
 def _along_axis(
-    h0: float, h1: float, half: float, s: float, modulus: float, Z: Array, solid: Array
+    h0: float, h1: float, half: float, s: float, modulus: float, Z: Array, integrals: Array
 ) -> None:
-    """Compute ∫p, ∫zp, ∫p′, ∫zp′, ∫z²p′ and the energy per angle, (6,), at one angle.
+    """Compute ∫p, ∫zp, ∫p′, ∫zp′, ∫z²p′ and the energy along the axis, (6,), at one angle.
 
-    The gap is h0 + z h1; a prime is the derivative with respect to the gap.
+    The gap is h0 + z h1 for −half < z < half; a prime is the derivative with respect to the gap.
+    `s` is the roughness, m, `modulus` the factor of the contact pressure, Pa, and `Z` the Gauss
+    points and weights along the axis.
     """
-    solid[:] = 0.0
+    integrals[:] = 0.0
     a, b, limit = -half, half, ASPERITY_HEIGHT * s
     if h1 != 0.0:
         end = (limit - h0) / h1
@@ -93,12 +98,12 @@ def _along_axis(
         h = h0 + z * h1
         if w > 0.0 and h < limit:
             p, slope = asperity_pressure(h, s, modulus)
-            solid[SOLID] += w * p
-            solid[SOLID_Z] += w * z * p
-            solid[STEEP] += w * slope
-            solid[STEEP_Z] += w * z * slope
-            solid[STEEP_ZZ] += w * z * z * slope
-            solid[ENERGY] += w * p * (limit - h) / (ASPERITY_POWER + 1.0)
+            integrals[CONTACT] += w * p
+            integrals[CONTACT_Z] += w * z * p
+            integrals[SLOPE] += w * slope
+            integrals[SLOPE_Z] += w * z * slope
+            integrals[SLOPE_ZZ] += w * z * z * slope
+            integrals[ENERGY] += w * p * (limit - h) / (ASPERITY_POWER + 1.0)
 
 
 @kernel
@@ -117,27 +122,29 @@ def asperity_loads(
         dg: Their derivatives.
     """
     R, half, s = values[RADIUS], 0.5 * values[LENGTH], values[ROUGHNESS]
-    ranges, solid = np.empty((2, 2)), np.empty(6)
-    rub, rub_by = boundary_drag(R * y[SPIN], values[FRICTION], values[FRICTION_SPEED])
+    ranges, integrals = np.empty((2, 2)), np.empty(6)
+    drag, drag_by_speed = boundary_drag(R * y[SPIN], values[FRICTION], values[FRICTION_SPEED])
     energy = 0.0
     for k in range(_contact_angles(y, half, values[CLEARANCE] - ASPERITY_HEIGHT * s, ranges)):
         for j in range(T.shape[1]):
-            theta = ranges[k, 0] + ranges[k, 1] * T[POINT, j]
-            dA = R * ranges[k, 1] * T[WEIGHT, j]
+            theta = ranges[k, MIDDLE] + ranges[k, HALF_WIDTH] * T[POINT, j]
+            dA = R * ranges[k, HALF_WIDTH] * T[WEIGHT, j]
             n = math.cos(theta), math.sin(theta)
             h0, h1 = (
                 values[CLEARANCE] - y[E_X] * n[0] - y[E_Y] * n[1],
                 -y[T_X] * n[0] - y[T_Y] * n[1],
             )
-            _along_axis(h0, h1, half, s, values[MODULUS], Z, solid)
-            energy += dA * solid[ENERGY]
+            _along_axis(h0, h1, half, s, values[MODULUS], Z, integrals)
+            energy += dA * integrals[ENERGY]
+            # Load or motion i is along the axis i % 2: a force or displacement for i < 2, a moment
+            # or tilt otherwise, which has one more factor z. So i // 2 is the power of z.
             for i in range(4):
-                g[i] -= dA * n[i % 2] * solid[SOLID + i // 2]
-            g[DRAG] += dA * R * rub * solid[SOLID]
+                g[i] -= dA * n[i % 2] * integrals[CONTACT + i // 2]
+            g[DRAG] += dA * R * drag * integrals[CONTACT]
             if derivatives:
                 for c in range(4):
                     for i in range(4):
-                        dg[i, c] += dA * n[i % 2] * n[c % 2] * solid[STEEP + i // 2 + c // 2]
-                    dg[DRAG, c] -= dA * R * rub * n[c % 2] * solid[STEEP + c // 2]
-                dg[DRAG, SPIN] += dA * R * R * rub_by * solid[SOLID]
+                        dg[i, c] += dA * n[i % 2] * n[c % 2] * integrals[SLOPE + i // 2 + c // 2]
+                    dg[DRAG, c] -= dA * R * drag * n[c % 2] * integrals[SLOPE + c // 2]
+                dg[DRAG, SPIN] += dA * R * R * drag_by_speed * integrals[CONTACT]
     return energy

@@ -38,8 +38,12 @@ BY_H0, BY_H1, BY_G0, BY_G1 = range(4)
 #: Columns of the moments of a cell, see `axial_strips`: ∫ rᵏ G/H³, ∫ rᵏ/H³ and ∫ 1/H
 GROWTH, GROWTH_R, GROWTH_RR, CUBE, CUBE_R, CUBE_RR, SHEAR = range(7)
 
-#: Integrals over the touching asperities at one angle: ∫p, ∫zp, ∫p′, ∫zp′, ∫z²p′ and the energy
-SOLID, SOLID_Z, STEEP, STEEP_Z, STEEP_ZZ, ENERGY = range(6)
+#: Integrals along the axis at one angle, where asperities touch: of the contact pressure p, of its
+#: derivative p′ with respect to the gap (both also times powers of z), and of the energy
+CONTACT, CONTACT_Z, SLOPE, SLOPE_Z, SLOPE_ZZ, ENERGY = range(6)
+
+#: Columns of a range of angles: its middle, and half its width
+MIDDLE, HALF_WIDTH = range(2)
 
 #: The integral ∫1/H along the axis, and its derivatives with respect to h₀ and h₁
 INVERSE, INVERSE_BY_H0, INVERSE_BY_H1 = range(3)

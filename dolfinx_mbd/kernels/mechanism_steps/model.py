@@ -31,7 +31,7 @@ CONSTANT, SPRING = range(2)
 DRIVER_ENTRY, DRIVER_MOTION, DRIVEN_JOINT = range(3)
 KIND, JOINT, MOTION = range(3)
 FRAME, IS_TORQUE, IN_AXES = range(3)
-FIRST_FRAME, SECOND_FRAME = range(2)  # also of `Model.ends` and `end_starts`
+FIRST_FRAME, SECOND_FRAME = range(2)  # columns, also of `Model.ends` and `end_starts`
 #: Columns of `Model.rows_of`
 JOINT_OF_ROW, MOTION_OF_ROW = range(2)
 #: Rows of `Model.earlier_a` and `earlier_lam`: the last step and the one before it
@@ -148,6 +148,7 @@ _FIRST = {"indices": "table", "constants": "data", "state": "now", "scratch": "q
 
 
 def _buffers() -> dict[str, str]:
+    """Return the buffer of each field of `Model`."""
     names = [*Model._fields]
     starts = [names.index(_FIRST[buffer]) for buffer in BUFFERS]
     pairs = zip(starts, [*starts[1:], len(names)], strict=True)

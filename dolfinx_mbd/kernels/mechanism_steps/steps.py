@@ -226,7 +226,7 @@ def step(m: Model) -> int:
     t = m.now[0] + m.numbers[DT]
     copy(m.angles0, m.angles)
     _predict(m)
-    before, factor, factors, small = math.nan, 0.0, -1, False  # as in `Monitor`
+    before, factor, factors, small = math.nan, 0.0, -1, False  # the attributes of `Monitor`
     for iteration in range(MAX_ITERATIONS + 1):
         move(m)
         evaluate(m, t)

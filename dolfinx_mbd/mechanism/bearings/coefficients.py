@@ -21,7 +21,7 @@ __all__ = ["BearingCoefficients", "bearing_coefficients", "whirl_threshold"]
 # Rows of the loads of a film, and columns of their derivatives with respect to `motion_vector`
 _FORCE, _POSITION, _VELOCITY = slice(0, 2), slice(0, 2), slice(4, 6)
 _ENTRIES = ("xx", "xy", "yx", "yy")
-_MAX_ITERATIONS, _MAX_HALVINGS = 200, 30  # of Newton's method and of a step
+_MAX_ITERATIONS, _MAX_HALVINGS = 200, 30  # iterations of Newton's method, halvings of a step
 _TOLERANCE = 1e-10  # largest unbalanced force relative to the load
 
 

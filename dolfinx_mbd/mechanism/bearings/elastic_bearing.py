@@ -81,8 +81,8 @@ class ElasticBearing(FiniteBearing):
     _surface: Array = field(init=False, repr=False)  # (patterns, modes)
     _slope: Array = field(init=False, repr=False)  # maps the coefficients of w to those of ∂w/∂θ
     _half: float = field(init=False, repr=False)  # half the length of the bore, m
-    _slopes: Array = field(init=False, repr=False)  # of the forces on s by s and ds/dt, (2, m, m)
-    _by_journal: Array = field(init=False, repr=False)  # of the gap by e and t, (m, 4)
+    _slopes: Array = field(init=False, repr=False)  # forces on s by s and ds/dt, (2, m, m)
+    _by_journal: Array = field(init=False, repr=False)  # gap by e and t, (m, 4)
     _point: Array = field(init=False, repr=False)  # motion and s of the last solution
 
     def __post_init__(self) -> None:

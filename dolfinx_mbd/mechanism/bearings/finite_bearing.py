@@ -183,6 +183,7 @@ class FiniteBearing(FilmBearing):
         return g, dg, state
 
     def _journal_loads(self, motion: Array) -> Array:
+        """Return the film loads (5,) for a motion, or NaN if the journal is too far outside."""
         return self._loads(motion)[0] if self._is_usable(motion) else np.full(5, np.nan)
 
     def _loads(self, motion: Array) -> tuple[Array, Array]:

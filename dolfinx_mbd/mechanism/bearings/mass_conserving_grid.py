@@ -98,6 +98,7 @@ class MassConservingGrid(ReynoldsGrid):
         return iterations
 
     def _gradients(self, C: Array) -> tuple[Array, Array, Array]:
+        """Return gradients of functionals C of the pressure; see `mass_conserving_gradients`."""
         gradients: tuple[Array, Array, Array] = mass_conserving_gradients(
             self._h, self._rate, self._speed, self.values, self._free, self._number, self._size,
             self._q, self.fraction, self._face, self._old, self._dt, self._carry, self._flow,
@@ -108,6 +109,7 @@ class MassConservingGrid(ReynoldsGrid):
     def _pattern_gradients(
         self, C: Array, around: Array, along: Array, *, contact: bool, rate_factor: float = 0.0
     ) -> tuple[Array, Array, Array]:
+        """Return the gradients with respect to patterns of the gap, of its rate, and the speed."""
         by_gap, by_rate, by_speed = self._pressure_gradients(C, contact=contact)
         if rate_factor != 0.0:
             by_gap += rate_factor * by_rate

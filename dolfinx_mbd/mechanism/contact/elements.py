@@ -203,7 +203,7 @@ def sphere_contact(
         )
     if is_socket:
         _warn_of_clearance(name, -first_radius - second_radius, second_radius)
-    distance = abs(first_radius + second_radius)  # of the centres when the surfaces touch
+    distance = abs(first_radius + second_radius)  # distance of the centres when the surfaces touch
     sign = -1.0 if is_socket else 1.0
     surface = Surface(SPHERE, size=distance, sign=sign, radius=second_radius)
     return Contact(name, first, second, law, (surface,))

@@ -33,7 +33,7 @@ from dolfinx_mbd.mechanism.law_elements import LawElement, PairMotion
 
 __all__ = ["GearPair"]
 
-_MAX_SINE = 1e-3  # of the angle between the axes of the wheels
+_MAX_SINE = 1e-3  # sine of the angle between the axes of the wheels
 # Parts of `_coordinates` in the plane of the first wheel: line of centres, x axis of the second one
 _CENTRES, _X_AXIS = slice(0, 2), slice(3, 5)
 

@@ -61,7 +61,7 @@ class PressureMap:
     pressure: ArrayLike
     period: float = 4 * math.pi
     interpolation: Literal["cubic", "linear"] = "cubic"
-    _speeds: list[float] = field(init=False, repr=False)  # of the rows, rad/s
+    _speeds: list[float] = field(init=False, repr=False)  # speed of each row, rad/s
     _knots: list[float] = field(init=False, repr=False)  # angles at which pieces begin, rad
     _pieces: Array = field(init=False, repr=False)  # coefficients of cubics, (4, n − 1, m), Pa
 

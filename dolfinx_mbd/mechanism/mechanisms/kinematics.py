@@ -22,7 +22,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import number, reject
 from dolfinx_mbd.html import short_repr
 
-_MAX_LENGTH = 1e6  # of a rod, in crank radii; round-off falsifies the motion of longer rods
+_MAX_LENGTH = 1e6  # largest length of a rod in crank radii; longer ones have much round-off
 
 
 class CrankMotion(NamedTuple):

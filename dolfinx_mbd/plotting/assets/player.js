@@ -973,7 +973,7 @@ function play(data) {
   const limitInput = (name) => controlsOf[name] = element("input", { type: "number", step: "any", value: settings[name],
     ariaLabel: name === "low" ? "lower limit" : "upper limit", onchange: change(() => { settings[name] = Number(controlsOf[name].value); }) });
 
-  /** Choose the quantity of the colours; a range by hand starts again with that of the whole motion. */
+  /** Choose the quantity of the colours; limits set by hand are reset to those of the whole motion. */
   function setColour(value) {
     settings.colour = value;
     if (settings.range !== "by hand") return;
@@ -982,7 +982,7 @@ function play(data) {
     setRange("by hand");
   }
 
-  /** Choose the range of the colours; a range by hand starts with the present one. */
+  /** Choose the range of the colours; limits set by hand start with the present ones. */
   function setRange(value) {
     if (value === "by hand" && settings.range !== value) {
       const { limit, least, whole } = views[0], [factor, symbol] = unit(settings.colour, whole);

@@ -109,7 +109,7 @@ class Rounding:
         before, after = (np.diff(points[self._line], axis=1)[:, k] for k in (0, 1))
         squares = (np.einsum("ij,ij->i", v, v)[:, None] for v in (before, after))
         square_before, square_after = (np.maximum(square, 1e-300) for square in squares)
-        tangents = np.zeros_like(points)  # of the parabola through three points
+        tangents = np.zeros_like(points)  # tangents of the parabola through three points
         tangents[self._line[:, 1]] = before / square_before + after / square_after
         tangents /= np.maximum(np.linalg.norm(tangents, axis=1, keepdims=True), 1e-300)
         length = np.linalg.norm(chord, axis=1, keepdims=True)

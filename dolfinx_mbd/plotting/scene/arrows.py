@@ -52,7 +52,7 @@ def joint_arrows(run: Solution, rows: Rows, *, drivers: bool = False) -> list[Ar
     for name, joint in pairs:
         if joint.mark != "rod":
             first, second = system.frame_index(joint.first), system.frame_index(joint.second)
-            history = run.joint(name)  # also of a driver, by its name
+            history = run.joint(name)  # a driver has a history, too
             local = np.stack([history.force[rows], history.moment[rows]], axis=1)
             wrenches = np.einsum("tij,tkj->tki", rotation[:, first], local).reshape(-1, 6)
             group = "loads" if drivers else "joint forces"
@@ -65,21 +65,21 @@ def load_arrows(run: Solution, rows: Rows) -> list[Arrow]:
 
     A distributed load is represented by its resultant force at a point of its line of action.
     """
-    system, at = run.system, Assembler(run.system)
+    system, eqs = run.system, Assembler(run.system)
     count = len(system.loads)
     numbers = {load.name: k for k, load in enumerate(system.loads)}
     frames, points = np.full(count, -1), np.zeros((len(rows), count, 3))
     wrenches = np.zeros((len(rows), count, 6))
     for i, row in enumerate(rows):
         t = float(run.time[row])
-        at.q[:], at.v[:], at.angles[:] = local_row(run.q, row), run.v[row], run.angles[row]
-        at.update_poses(t)
-        at.frames.update_velocities()
-        for load, ends, wrench in at.loads.wrenches(t):
+        eqs.q[:], eqs.v[:], eqs.angles[:] = local_row(run.q, row), run.v[row], run.angles[row]
+        eqs.update_poses(t)
+        eqs.frames.update_velocities()
+        for load, ends, wrench in eqs.loads.wrenches(t):
             k, frame = numbers[load.name], ends[-1]
-            frames[k], points[i, k], wrenches[i, k] = frame, at.position[frame], wrench[-6:]
-        for pattern, body, amplitude, pattern_rows in at.loads.pattern_forces(t):
-            k, q = numbers[pattern.name], at.q[system.q_slices[body]]
+            frames[k], points[i, k], wrenches[i, k] = frame, eqs.position[frame], wrench[-6:]
+        for pattern, body, amplitude, pattern_rows in eqs.loads.pattern_forces(t):
+            k, q = numbers[pattern.name], eqs.q[system.q_slices[body]]
             wrench = amplitude * pattern_rows
             # The line of action is at the distance F×M/|F|² from the origin of the body
             force, moment = wrench[FORCE], rotation_matrices(q[QUATERNION]) @ wrench[MOMENT]

@@ -33,10 +33,11 @@ HISTORY = ("time", "q", "v", "a", "lam", "angles")
 OIL = ("content_before", "content_step")
 """Content of oil films before the step to a state (m), and the length of this step (s)."""
 
-# Arrays in `State.memory`; its other entry, `earlier`, has accelerations and multipliers (a, λ) of
-# up to two states before: the last one, and the one before it
 _EARLIER_STATES = 2
+"""Greatest number of earlier states whose pairs (a, λ) `State.memory["earlier"]` has."""
+
 _MEMORY = ("algorithmic", "velocity", "nodes", *CONTENT_MEMORY)
+"""Keys of the other entries of `State.memory`, which are arrays."""
 
 
 class RunFileError(FileError):

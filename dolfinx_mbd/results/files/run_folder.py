@@ -44,7 +44,7 @@ KIND = run_kind("run")
 ROWS, CHECKPOINT = "rows.npy", "checkpoint.npz"
 
 _CHUNK = 2**22  # bytes that are read at once for the checksum
-_ALIGNMENT, _DIGITS = 64, 20  # of the header of an .npy file; digits of the number of rows
+_ALIGNMENT, _DIGITS = 64, 20  # header of an .npy file: alignment, digits of the number of rows
 
 
 class Rows:

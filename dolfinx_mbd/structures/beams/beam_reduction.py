@@ -60,7 +60,7 @@ class BeamReduction:
     body: ReducedBody  # plain data, equal on every rank
     model: BeamModel
     modes: Array  # displacements and rotations of the nodes on this rank, shape (owned dofs, n)
-    truncation: Truncation | None = None  # of fixed-interface modes; None without interfaces
+    truncation: Truncation | None = None  # for the fixed-interface modes; None without interfaces
     omitted: Array | None = None  # modes above `up_to`, which `sensitivities` uses; None without it
 
     __repr__ = short_repr

@@ -169,7 +169,7 @@ def surface_around(chain: Array, arms: Array, nodal: Array) -> Skin:
     n, m = len(arms), arms.shape[1] - 1
     d, theta = nodal[:, :3], nodal[:, 3:]
     displacements = d[:, None] + np.cross(theta[:, None], arms[..., None], axis=2)
-    on_surface = np.ones((n, m + 1), dtype=bool)  # of the axis, only the ends
+    on_surface = np.ones((n, m + 1), dtype=bool)  # only the ends of the axis are on it
     on_surface[1:-1, m] = False
     number = np.cumsum(on_surface).reshape(n, m + 1) - 1
     ring, next_ring = number[:, :m], np.roll(number[:, :m], -1, axis=1)

@@ -44,7 +44,7 @@ class BeamModes:
         (6, 3)
     """
 
-    frequencies: Array  # of the elastic modes, shape (num_modes,), ascending, Hz
+    frequencies: Array  # elastic modes, shape (num_modes,), ascending, Hz
     modes: tuple[fem.Function, ...]  # on `model.space`, ∫ρ ψ·ψ = 1
     num_rigid: int  # number of rigid motions
     model: BeamModel

@@ -71,7 +71,8 @@ class LineForms:
             viscous = c.damping_forces(self._q, self._v, w)
             rates = (ufl.derivative(viscous, u, d) for u in (self._q, self._v))
             self._damping_forces = self._form(viscous)
-            self._damping_matrices = [self._form(rate) for rate in rates]  # by u and by u̇
+            # Derivatives by u and by u̇
+            self._damping_matrices = [self._form(rate) for rate in rates]
         self._values = np.zeros(6 * count)
         self._store = fem.create_matrix(self._matrix)
         starts, columns = self._store.indptr, self._store.indices

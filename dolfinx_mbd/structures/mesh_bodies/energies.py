@@ -49,7 +49,8 @@ _NAMES = get_args(Energy)
 _VARIABLES = ("I1", "I2", "J")
 _LOCKING = 0.49  # Poisson's ratio above which displacements lock
 _REST = 1e-9  # largest force at rest, relative to the largest stiffness times the size
-_ROTATION, _PLANE_ROTATION = (0.1, 0.3, 0.4), (0.0, 0.0, 0.5)  # of 0.5 rad, without forces
+# Rotations of about 0.5 rad, which must cause no forces
+_ROTATION, _PLANE_ROTATION = (0.1, 0.3, 0.4), (0.0, 0.0, 0.5)
 
 
 def named_or_expression(label: str, energy: Any) -> Any:

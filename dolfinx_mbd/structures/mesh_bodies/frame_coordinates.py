@@ -54,7 +54,7 @@ class FrameCoordinates:
     _stiffness: float  # largest stiffness of a node at rest, N/m
     _inertia: CondensedInertia
     _solver: Any  # `StepUnknowns` in a step, otherwise None
-    constraints: Constraints  # of the averaged interfaces
+    constraints: Constraints  # constraints of the averaged interfaces
     _rigid: tuple[RigidInterface, ...]
     _interfaces: tuple[RigidInterface | AveragedInterface, ...]  # the rigid ones first
     _moments: tuple[Array, Array]  # centre of mass, and inertia tensor about it

@@ -235,7 +235,7 @@ class MeshBody(MeshEquations):
         centre = forces.lumped @ x / mass
         r = x - centre
         moments = r.T @ forces.apply_mass(r)
-        if self.embedding.is_plane:  # of a plate with a constant thickness
+        if self.embedding.is_plane:  # a plate with a constant thickness
             moments[2, 2] = mass * self.embedding.depth**2 / 12
         inertia = np.trace(moments) * np.eye(3) - moments
         size = float(np.ptp(x, axis=0).max())

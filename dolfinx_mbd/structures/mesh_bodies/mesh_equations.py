@@ -145,7 +145,7 @@ class MeshEquations(FrameCoordinates):
         flat = self.embedding.frame_motions[3:, 3:]
         for k, (R, wrench) in enumerate(zip(at.rotations, state.wrenches, strict=False)):
             part = slice(6 * k + 3, 6 * k + 6)
-            by_rotation = -skew(R.T @ wrench[3:])  # of a moment that is constant in global axes
+            by_rotation = -skew(R.T @ wrench[3:])  # for a moment that is constant in global axes
             if k < len(self._rigid):
                 i = self._rigid[k]
                 by_rotation += i.lever_stiffness(R, self._solver.forces[i.nodes])

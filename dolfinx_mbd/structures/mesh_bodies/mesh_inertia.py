@@ -22,7 +22,7 @@ from dolfinx_mbd.structures.mesh_bodies.rigid_interfaces import RigidInterface
 
 __all__ = ["CondensedInertia"]
 
-_TOLERANCE, _ITERATIONS = 1e-14, 1000  # of the solution with the mass matrix
+_TOLERANCE, _ITERATIONS = 1e-14, 1000  # for solutions with the mass matrix
 # Matrices of e_k× for the unit vectors e_k, (3, 3, 3)
 _UNITS = np.array([[[0, 0, 0], [0, 0, -1], [0, 1, 0]], [[0, 0, 1], [0, 0, 0], [-1, 0, 0]],
                    [[0, -1, 0], [1, 0, 0], [0, 0, 0]]], dtype=float)  # fmt: skip

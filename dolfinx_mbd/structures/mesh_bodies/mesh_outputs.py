@@ -89,12 +89,12 @@ class ModalMotions:
 
 
 def input_forces(
-    at: Assembler, state: State, inputs: Inputs, outputs: Outputs
+    eqs: Assembler, state: State, inputs: Inputs, outputs: Outputs
 ) -> tuple[list[Array], Array, Array]:
     """Return the derivatives of forces and outputs with respect to inputs (collective).
 
     Args:
-        at: Equations of `inputs.system`.
+        eqs: Equations of `inputs.system`.
         state: State.
         inputs: Inputs.
         outputs: Outputs.
@@ -103,10 +103,10 @@ def input_forces(
         Forces at the nodes of each mesh body, (nodes, 3, nu) each; forces at frames and other
         bodies, (nv, nu); outputs, (ny, nu).
     """
-    force, feedthrough = input_slopes(at, state, inputs, outputs)
+    force, feedthrough = input_slopes(eqs, state, inputs, outputs)
     values: Array = np.array(inputs.values)
     nodal = []
-    for body, q in _mesh_bodies(at.system):
+    for body, q in _mesh_bodies(eqs.system):
         loads, columns = body.forces.loads, np.zeros((*body.nodes.shape, len(values)))
         body.forces.set_state(*body.nodal_of(state.q[q])[:2])
         base = loads.forces(state.time)
@@ -168,15 +168,15 @@ def _slopes(
     F are the forces of `input_forces`. The shapes are (n, nu) and (ny, 2n + nu); the columns of the
     derivatives belong to z, ż and u.
     """
-    at = Assembler(system)
-    at.put(state)
-    nodal, force, feedthrough = input_forces(at, state, inputs, outputs)
+    eqs = Assembler(system)
+    eqs.put(state)
+    nodal, force, feedthrough = input_forces(eqs, state, inputs, outputs)
     s, count = motions.increments, motions.increments.shape[1]
     forces = s.T @ force
     for motion, columns in zip(motions.nodal, nodal, strict=True):
         forces = forces + np.einsum("nik,nij->kj", motion, columns)
     z, dz, u = np.split(np.eye(2 * count + len(inputs.names)), [count, 2 * count])
-    slopes = _output_slopes(at, state, spin, motions, outputs)
+    slopes = _output_slopes(eqs, state, spin, motions, outputs)
     values = z, dz, motions.accelerations, motions.multipliers
     products = (slope @ value for slope, value in zip(slopes, values, strict=True))
     C = sum(products, feedthrough @ u)
@@ -184,14 +184,14 @@ def _slopes(
 
 
 def _output_slopes(
-    at: Assembler, state: State, spin: Array, motions: ModalMotions, outputs: Outputs
+    eqs: Assembler, state: State, spin: Array, motions: ModalMotions, outputs: Outputs
 ) -> list[Array]:
     """Return the derivatives of the outputs with respect to z, ż, z̈ and λ, (ny, n) each."""
     s, count = motions.increments, motions.increments.shape[1]
     if not outputs.names:
         return [np.zeros((0, n)) for n in (count, count, count, len(state.lam))]
-    at.put(state)
-    by_position, by_rate, acceleration_by_position = rates_of_rotation(at, spin)
+    eqs.put(state)
+    by_position, by_rate, acceleration_by_position = rates_of_rotation(eqs, spin)
     nothing = np.zeros(len(s))
     slopes: list[list[Array]] = [[], [], [], []]
     for k in range(count):
@@ -200,19 +200,19 @@ def _output_slopes(
         once = [np.asarray(np.cross(spin, part), dtype=float) for part in Y]
         twice = [np.asarray(np.cross(spin, part), dtype=float) for part in once]
         size = max(float(np.abs(part).max(initial=0.0)) for part in (d, *Y))
-        small, unit = _STEP * min(1.0, at.system.size) / size, at.system.size / size
+        small, unit = _STEP * min(1.0, eqs.system.size) / size, eqs.system.size / size
         moves: list[tuple[float, tuple[Array, Array, Array], list[list[Array]]]] = [
             (small, (d, by_position @ d, acceleration_by_position @ d), [Y, once, twice]),
             (small, (nothing, d, by_rate @ d), [none, Y, [2 * part for part in once]]),
             (unit, (nothing, nothing, d), [none, none, Y]),
         ]
         for column, (h, change, nodal) in zip(slopes, moves, strict=False):
-            column.append(_slope(outputs, at, state, h, _mover(at, state, change, nodal)))
+            column.append(_slope(outputs, eqs, state, h, _mover(eqs, state, change, nodal)))
     largest = max(1.0, float(np.abs(state.lam).max(initial=0.0)))
     for unit_vector in np.eye(len(state.lam)):
         slopes[3].append(
             _slope(
-                outputs, at, state, largest,
+                outputs, eqs, state, largest,
                 lambda h, e=unit_vector: replace(state, lam=state.lam + h * e),  # type: ignore[misc]
             )
         )  # fmt: skip
@@ -221,26 +221,26 @@ def _output_slopes(
 
 
 def _slope(
-    outputs: Outputs, at: Assembler, state: State, step: float, moved: Callable[[float], State]
+    outputs: Outputs, eqs: Assembler, state: State, step: float, moved: Callable[[float], State]
 ) -> Array:
     """Return the derivative of the outputs (ny,) with respect to a parameter of the state."""
     states = [state, *(moved(offset * step) for offset in OFFSETS)]
-    values = outputs.of(Solution(at.system, states))[1:]
+    values = outputs.of(Solution(eqs.system, states))[1:]
     return np.asarray(derivative(values) / step, dtype=float)
 
 
 def _mover(
-    at: Assembler, state: State, change: tuple[Array, Array, Array], nodal: list[list[Array]]
+    eqs: Assembler, state: State, change: tuple[Array, Array, Array], nodal: list[list[Array]]
 ) -> Callable[[float], State]:
     """Return the function that moves a state along changes of q, v, a and of the nodes."""
 
     def moved(h: float) -> State:
         """Return the state after a move by h times the changes."""
-        at.put(state)
-        at.move(state.q, h * change[0])
-        at.update_poses(state.time)
-        result = at.state(state.time)
-        for k, (body, q) in enumerate(_mesh_bodies(at.system)):
+        eqs.put(state)
+        eqs.move(state.q, h * change[0])
+        eqs.update_poses(state.time)
+        result = eqs.state(state.time)
+        for k, (body, q) in enumerate(_mesh_bodies(eqs.system)):
             values = body.nodal_of(result.q[q])
             for row, parts in zip(values, nodal, strict=True):
                 row += h * parts[k]

@@ -61,18 +61,18 @@ class _Part:
         self.is_damped = bool(body.viscosity or body.mass_damping)
         self._damping: Any = None
 
-    def start(self, at: Assembler, spin: Array) -> None:
+    def start(self, eqs: Assembler, spin: Array) -> None:
         """Condense the free nodes at the coordinates of the assembler and a spin (3,)."""
-        self.unknowns.start_at_rest(at.q[self.q].copy())
+        self.unknowns.start_at_rest(eqs.q[self.q].copy())
         self.spin = self.unknowns.spin = spin
         self.unknowns.start_condensation()
-        self.unknowns.put(at.q[self.q], at.v[self.v], at.a[self.v])
-        self.T = self.body.frame_matrices(self.body.frames_of(at.q[self.q]))
+        self.unknowns.put(eqs.q[self.q], eqs.v[self.v], eqs.a[self.v])
+        self.T = self.body.frame_matrices(self.body.frames_of(eqs.q[self.q]))
 
-    def largest_square(self, at: Assembler) -> float:
+    def largest_square(self, eqs: Assembler) -> float:
         """Return an estimate of the largest squared angular frequency of the mesh, 1/s²."""
         body = self.body
-        body.forces.set_state(*body.nodal_of(at.q[self.q])[:2])
+        body.forces.set_state(*body.nodal_of(eqs.q[self.q])[:2])
         K = body.forces.matrix(0.0, 0.0)
         diagonal = K.getDiagonal()
         stiffness = float(diagonal.max()[1])
@@ -80,11 +80,11 @@ class _Part:
         K.destroy()
         return stiffness * len(body.nodes) / body.typical_mass
 
-    def factorize(self, at: Assembler, shift: float) -> None:
+    def factorize(self, eqs: Assembler, shift: float) -> None:
         """Factorize K + b M."""
         body = self.body
-        u, _, _ = body.nodal_of(at.q[self.q])
-        frames, pressures = body.frames_of(at.q[self.q]), body.forces.loads.pressures
+        u, _, _ = body.nodal_of(eqs.q[self.q])
+        frames, pressures = body.frames_of(eqs.q[self.q]), body.forces.loads.pressures
         state = FactorState(
             u.copy(), np.zeros_like(u), frames.copy(), pressures, self.unknowns.multipliers.copy()
         )
@@ -195,18 +195,18 @@ class SmallVibrations:
         self.shift = 0.0
 
     def __enter__(self) -> Self:
-        at, t = Assembler(self._system), self._state.time
-        at.q[:], at.angles[:] = self._state.q, self._state.angles
-        at.lam[:] = 0.0
-        set_rotation(at, self.spin)
+        eqs, t = Assembler(self._system), self._state.time
+        eqs.q[:], eqs.angles[:] = self._state.q, self._state.angles
+        eqs.lam[:] = 0.0
+        set_rotation(eqs, self.spin)
         try:
             for part in self._parts:
-                part.start(at, self.spin)
-            shift = _SHIFT * max(part.largest_square(at) for part in self._parts)
+                part.start(eqs, self.spin)
+            shift = _SHIFT * max(part.largest_square(eqs) for part in self._parts)
             self.shift = max(shift, 2 * float(self.spin @ self.spin))
-            self._set_reactions(at, t)
-            self._set_matrices(at, t)
-            self.state = at.state(t)
+            self._set_reactions(eqs, t)
+            self._set_matrices(eqs, t)
+            self.state = eqs.state(t)
         except BaseException:
             self.__exit__()
             raise
@@ -216,32 +216,32 @@ class SmallVibrations:
         for part in self._parts:
             part.leave()
 
-    def _set_reactions(self, at: Assembler, t: float) -> None:
+    def _set_reactions(self, eqs: Assembler, t: float) -> None:
         """Set the multipliers of joints and averaged interfaces; check the balance."""
         for part in self._parts:
-            part.factorize(at, self.shift)
-        at.residual(t)
-        if np.abs(at.values).max(initial=0.0) > _BALANCE * self._system.size:
-            row = int(np.argmax(np.abs(at.values)))
-            name, gap = self._system.constraint_name(row), abs(at.values[row])
+            part.factorize(eqs, self.shift)
+        eqs.residual(t)
+        if np.abs(eqs.values).max(initial=0.0) > _BALANCE * self._system.size:
+            row = int(np.argmax(np.abs(eqs.values)))
+            name, gap = self._system.constraint_name(row), abs(eqs.values[row])
             raise SteadyError(f"{name} is off by {gap:.3g}; start from mbd.equilibrium")
-        tangent = at.tangent(t)
-        S = steady_stiffness(at, tangent, self.spin) + self.shift * tangent.M
+        tangent = eqs.tangent(t)
+        S = steady_stiffness(eqs, tangent, self.spin) + self.shift * tangent.M
         N = self._free_directions(tangent.B)
-        step = -N @ np.linalg.solve(N.T @ S @ N, N.T @ at.rows)
-        if len(at.lam):
-            right = -(at.rows + S @ step)
-            at.lam[:] = np.linalg.lstsq(tangent.B.T, right, rcond=_RANK)[0]
+        step = -N @ np.linalg.solve(N.T @ S @ N, N.T @ eqs.rows)
+        if len(eqs.lam):
+            right = -(eqs.rows + S @ step)
+            eqs.lam[:] = np.linalg.lstsq(tangent.B.T, right, rcond=_RANK)[0]
         for part in self._parts:
             part.unknowns.correct(step[part.v])
             part.unknowns.static_unknowns = (
                 np.zeros_like(part.body.nodes), part.unknowns.multipliers
             )  # fmt: skip
-            part.factorize(at, self.shift)
-        at.residual(t)
-        at.scale += np.abs(tangent.B).T @ np.abs(at.lam)
-        at.scale += max(part.unknowns.round_off() for part in self._parts) / _BALANCE
-        row, error = unbalanced(at, t)
+            part.factorize(eqs, self.shift)
+        eqs.residual(t)
+        eqs.scale += np.abs(tangent.B).T @ np.abs(eqs.lam)
+        eqs.scale += max(part.unknowns.round_off() for part in self._parts) / _BALANCE
+        row, error = unbalanced(eqs, t)
         name = self._system.row_name(row)
         for part in self._parts:
             node_error = _BALANCE * part.unknowns.error(_BALANCE)
@@ -253,13 +253,13 @@ class SmallVibrations:
                 "forces; start from mbd.equilibrium"
             )
 
-    def _set_matrices(self, at: Assembler, t: float) -> None:
+    def _set_matrices(self, eqs: Assembler, t: float) -> None:
         """Set M, C, the constraints, and K + shift M on the motions that they permit."""
-        tangent = at.tangent(t)
-        _, rate, _ = rates_of_rotation(at, self.spin)
+        tangent = eqs.tangent(t)
+        _, rate, _ = rates_of_rotation(eqs, self.spin)
         self._mass, self._damping = tangent.M, tangent.C + tangent.M @ rate
         self._constraints = tangent.B
-        self._condensed = S = steady_stiffness(at, tangent, self.spin) + self.shift * tangent.M
+        self._condensed = S = steady_stiffness(eqs, tangent, self.spin) + self.shift * tangent.M
         self._N = self._free_directions(tangent.B)
         reduced = self._N.T @ S @ self._N
         self._stiffness = 0.5 * (reduced + reduced.T)

@@ -48,7 +48,7 @@ class StepUnknowns:
         self.multipliers: Array = np.zeros(body.constraints.size)
         self._gaps: Array = np.zeros_like(self.multipliers)
         self.offset_factor = 0.0
-        self.spin: Array = np.zeros(3)  # of a steady rotation in statics, rad/s
+        self.spin: Array = np.zeros(3)  # angular velocity of a steady rotation in statics, rad/s
 
     # ---- calls of the stepper -------------------------------------------------------------------
     def start_condensation(self) -> None:

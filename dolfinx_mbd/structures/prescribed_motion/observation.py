@@ -65,7 +65,7 @@ class Transient:
     points: Mapping[str, PointHistory]
     interfaces: Mapping[str, PointHistory]
     fields: FieldHistory
-    space: fem.FunctionSpace  # of the displacements
+    space: fem.FunctionSpace  # space of the displacements
     positions: Array  # x at the owned blocks, m
     num_dofs: int  # number of degrees of freedom of all ranks
     num_steps: int

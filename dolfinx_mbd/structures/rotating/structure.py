@@ -93,7 +93,8 @@ class RotatingStructure:
         for A in (self.mass, gyroscopic, softening, self.damping, self.springs):
             if A is not None:
                 constrain(A, held, 0.0)
-        self.factor = SymmetricFactor(self.stiffness.copy(), **solver)  # of K at the last speed
+        # Factor of K at the last speed
+        self.factor = SymmetricFactor(self.stiffness.copy(), **solver)
         if self.factor.factorize():
             raise InputError("the stiffness at rest is not positive definite: check the springs")
         self.load = load  # centrifugal load at unit speed, owned, N/(rad/s)²

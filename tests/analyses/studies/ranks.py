@@ -12,9 +12,9 @@ from dolfinx_mbd.analyses import sweep
 
 
 def sweep_on_ranks(comm: MPI.Intracomm, *arguments: Any, **options: Any) -> xarray.Dataset:
-    """Return the study that rank 0 does with the other ranks; its error is raised on all ranks.
+    """Return a study whose cases the ranks share; an error of the study is raised on all ranks.
 
-    One rank alone does it in its process.
+    A single rank computes all cases in its process.
     """
     study, problem = None, None
     if comm.size == 1:

@@ -1,4 +1,4 @@
-"""A study says so if the code has changed since its cases were computed."""
+"""A study gives a warning if the code has changed since its cases were computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worker processes: the same bits, nothing lost, no process left over, and clear errors."""
+"""Worker processes: bitwise equal results, no lost case, no remaining process, clear errors."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_a_study_that_is_stopped_goes_on(
     done = np.flatnonzero(part["case_status"] == "done").tolist()
     assert 3 <= len(done) < 40
     assert part["result"].values[done].tolist() == [NUMBERS[k] ** 2 for k in done]
-    # the rest, and only the rest, is done here
+    # only the cases that are not finished are computed here
     (folder / "at-once").touch()
     whole = sweep(noted_slowly, {"x": NUMBERS}, workers=1, **settings)
     assert whole["result"].values.tolist() == [x * x for x in NUMBERS]
@@ -226,7 +226,7 @@ def test_scripts_with_the_function_in_them(tmp_path: Path, script: str, command:
 
 
 def test_objects_that_cannot_be_sent() -> None:
-    """They raise an error before a process starts; in this process they can be used."""
+    """Such objects raise an error before a process starts; they can be used in this process."""
     with pytest.raises(errors.InputError):
         sweep(law, {"x": [1.0, 2.0]}, fixed={"y": threading.Lock()}, workers=2)
     with pytest.raises(errors.InputError):

@@ -1,4 +1,4 @@
-"""Parameter studies on a folder and on ranks: finished cases stay, and are the same everywhere."""
+"""Parameter studies in a folder and on ranks: finished cases are kept and equal on all ranks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def ctrl_c() -> Iterator[None]:
 
 
 def calls(folder: Path) -> dict[int, int]:
-    """Return how often each case was done."""
+    """Return how often each case was computed."""
     numbers = [int(path.name.split("-")[0]) for path in folder.iterdir()]
     return {x: numbers.count(x) for x in sorted(set(numbers))}
 
@@ -123,7 +123,7 @@ def test_ctrl_c_on_a_rank(comm: MPI.Intracomm, ctrl_c: None) -> None:
 
 
 def test_several_ranks_without_an_executor(comm: MPI.Intracomm) -> None:
-    """This is an error, because each rank would compute all cases in a pool of its own."""
+    """It is an error, because each rank would compute all cases in its own worker processes."""
     if comm.size > 1:
         for workers in (None, 2):
             with pytest.raises(errors.InputError) as error:
@@ -156,7 +156,7 @@ def test_a_body_arrives_as_it_was_sent(comm: MPI.Intracomm) -> None:
 # ---- folders ------------------------------------------------------------------------------------
 
 
-def test_what_is_done_is_not_done_again(comm: MPI.Intracomm, shared: Path) -> None:
+def test_finished_cases_are_not_computed_again(comm: MPI.Intracomm, shared: Path) -> None:
     folder, path = shared / "calls", shared / "new" / "study"
     if comm.rank == 0:
         folder.mkdir()
@@ -176,7 +176,7 @@ def test_what_is_done_is_not_done_again(comm: MPI.Intracomm, shared: Path) -> No
     assert len(left_out) == (comm.rank == 0)
     assert calls(folder) == {1: 1, 3: 2, 4: 2, 5: 1}
     assert again["result"].values.tolist() == first["result"].values.tolist() == [9, 1, 16, 25]
-    # the folder also gives the results, and goes on in one process, without a call
+    # one process reads all results from the folder, without a call
     for workers in (0, 1):
         alone = sweep(noted, {"x": numbers}, workers=workers, **settings)
         assert alone["result"].values.tolist() == [9, 1, 16, 25]
@@ -185,7 +185,7 @@ def test_what_is_done_is_not_done_again(comm: MPI.Intracomm, shared: Path) -> No
     comm.Barrier()
 
 
-def test_failures_are_kept_and_tried_again_if_asked(folder: Path) -> None:
+def test_failures_are_kept_and_tried_again_on_request(folder: Path) -> None:
     settings: dict[str, Any] = {"workers": 1, "path": folder / "study"}
     studies = []
     for retry in (False, False, True):
@@ -225,7 +225,7 @@ def test_another_study_is_refused(folder: Path, change: dict, differences: list[
 
 
 def test_the_identity_of_a_study(folder: Path) -> None:
-    """Functions count by their names and data, parameters by the cases that they make."""
+    """Names and data of the function, and the list of cases, identify a study."""
 
     def scaled(factor: float) -> Any:
         def run(x: float, rod: Any) -> float:
@@ -274,7 +274,7 @@ def test_a_full_disk_does_not_end_the_study(folder: Path, monkeypatch: pytest.Mo
     assert (study["case_status"] == "done").all() and len(records) == 3
 
 
-def test_ctrl_c_keeps_what_is_done(folder: Path, ctrl_c: None) -> None:
+def test_ctrl_c_keeps_finished_cases(folder: Path, ctrl_c: None) -> None:
     """A case that catches Ctrl-C and returns, such as `simulate`, does not count as finished."""
     numbers, path = [10, 20, 30, 40], folder / "study"
     settings: dict[str, Any] = {"fixed": {"at": 30}, "path": path}

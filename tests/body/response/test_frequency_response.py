@@ -1,4 +1,4 @@
-"""Frequency response: limits, peaks, widths, the full order, and the multibody side's kernel."""
+"""Frequency response: limits, peaks, half-power widths, the full-order model, and simulations."""
 
 from __future__ import annotations
 
@@ -221,8 +221,8 @@ def test_held_and_rotating_is_the_full_model(
 ) -> None:
     """Coriolis, centrifugal and geometric stiffness from the mean-axis moments, to round-off.
 
-    At full order the axes turn with the held end; the body's own follow the mean motion, and the
-    turning of its loads makes up for the difference.
+    At full order the axes turn with the held end; the axes of the body follow its mean motion. The
+    rotation of the loads of the body compensates this difference.
     """
     point = lattice.points["left"] if about is None else np.array(about)
     M, G, K = full_rotating(lattice, point, stiffening)
@@ -295,10 +295,11 @@ def test_small_motions_are_those_of_the_multibody_kernel(body: ReducedBody) -> N
 def test_steady_response_of_a_simulation(body: ReducedBody) -> None:
     """The left end rotates at constant speed, and a harmonic force acts on the right end.
 
-    After 13 periods at 10 % damping the start is exp(−2π·0.1·13/0.9) = 1e-4 of the response; 150
-    steps a period are (ω dt)²/12 = 1.5e-4 off in frequency, near resonance as much in height. The
-    radial motion, by Coriolis' force, is 1/200 of the tangential one; the steady deformation, which
-    is left out, turns 1e-5 of that into it.
+    After 13 periods with 10 % damping, the transient is exp(−2π·0.1·13/0.9) = 1e-4 of the response.
+    With 150 steps per period the frequency has the error (ω dt)²/12 = 1.5e-4, and the amplitude
+    near the resonance a similar one. The radial motion, which the Coriolis force causes, is 1/200
+    of the tangential one. The response neglects the steady deformation, which adds 1e-5 of the
+    tangential motion to the radial one.
     """
     speed, force = 350.0, 0.2
     left, right = (body.interface(name).point for name in ENDS)

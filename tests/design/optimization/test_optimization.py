@@ -221,7 +221,7 @@ def test_objective_without_a_minimum(method: Any) -> None:
     with pytest.raises(SolverError, match=r"without a limit: x.*give bounds"):
         mbd.minimize(line, {"x": 1.0, "y": 1.0}, method=method)
     with pytest.raises(SolverError, match=r"without a limit: x.*give bounds"):
-        mbd.minimize(lambda p: p["x"], {"x": 1.0}, method=method)  # by differences
+        mbd.minimize(lambda p: p["x"], {"x": 1.0}, method=method)  # derivatives by differences
     with pytest.raises(SolverError, match=r"without a limit: x.*the iteration diverged"):
         mbd.minimize(lambda p: (-(p["x"] ** 4), {"x": -4 * p["x"] ** 3}), {"x": 1.0}, method=method)
     bounded = mbd.minimize(line, {"x": 1.0, "y": 1.0}, method=method, bounds={"x": (-1e9, 2.0)})

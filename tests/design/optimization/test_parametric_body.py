@@ -145,7 +145,7 @@ def test_plates_materials_and_fields(comm: MPI.Intracomm) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("quantity", ["temperature", "shear_12", "density"])
 def test_temperature_and_orthotropic_constants(comm: MPI.Intracomm, quantity: Any) -> None:
-    """The body follows them, and its change agrees with the derivative in the middle."""
+    """The body follows both, and its change agrees with the derivative in the middle."""
     mesh = box(comm)
     x = ufl.SpatialCoordinate(mesh.mesh)
     if quantity == "temperature":

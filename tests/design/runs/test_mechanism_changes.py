@@ -120,5 +120,5 @@ def test_same() -> None:
     assert not same(functools.partial(max, 1), functools.partial(max, 2))
     assert not same(lambda t: t, lambda t: 2 * t)
     assert not same(iter([1]), iter([1]))  # unknown contents
-    assert not same(collections.deque([1]), collections.deque([2]))  # in C, in a Python module
+    assert not same(collections.deque([1]), collections.deque([2]))  # written in C
     assert not same(decimal.Decimal(1), decimal.Decimal(2))

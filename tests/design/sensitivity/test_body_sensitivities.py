@@ -89,7 +89,7 @@ def check_differences(
     ]
     for name in values[0]:
         a, b, c, d = (v[name] for v in values)
-        difference = (8 * (c - b) - (d - a)) / (12 * step)  # of fourth order
+        difference = (8 * (c - b) - (d - a)) / (12 * step)  # fourth order
         exact = getattr(derivative, name)
         size = max(np.abs(difference).max(), 1e-3 * np.abs(b).max() / step * 1e-3)
         assert np.abs(exact - difference).max() <= 1e-6 * size, name
@@ -247,7 +247,7 @@ def test_estimated_error_of_two_parameters(comm: MPI.Intracomm, sign: int) -> No
 
 
 def test_free_and_attached_bodies(comm: MPI.Intracomm) -> None:
-    """The identities of a body without interfaces, and of one whose frame is attached."""
+    """The identities hold for a body without interfaces, and for one whose frame is attached."""
     model = mbd.ElasticModel(box(comm), mbd.STEEL)
     x = ufl.SpatialCoordinate(model.plain_mesh)
     parameters = [mbd.Parameter("rho", "density"), mbd.Parameter("size", "shape", velocity=x)]
@@ -327,7 +327,7 @@ def test_reducer(comm: MPI.Intracomm, kind: Any) -> None:
     for table in tables:
         for name in new:
             for key, value in arrays(table[name]).items():
-                round_off = 1e-12 * max(size(k, key) for k in new)  # of derivatives that are zero
+                round_off = 1e-12 * max(size(k, key) for k in new)  # some derivatives are zero
                 error = np.abs(value - expected[name][key]).max(initial=0.0)
                 assert error <= 1e-7 * size(name, key) + round_off, (name, key)
 

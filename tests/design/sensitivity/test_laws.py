@@ -23,7 +23,7 @@ from tests.models.bodies import HEIGHT, LENGTH, box
 
 MATERIALS = {"low": mbd.STEEL, "up": mbd.forms.ALUMINIUM}
 POINT = (LENGTH / 2, HEIGHT / 2, 0.0)
-RELATIVE = 1e-8  # of the largest entry of an array
+RELATIVE = 1e-8  # error relative to the largest entry of an array
 
 
 def two_materials(comm: MPI.Intracomm) -> mbd.ElasticModel:
@@ -129,7 +129,7 @@ def test_size(comm: MPI.Intracomm) -> None:
         "point_modes": -1.5, "spin_stiffening": 0, "skin_positions": 1, "skin_modes": -1.5,
     }  # fmt: skip
     expected: dict[str, Any] = {name: degree * values[name] for name, degree in degrees.items()}
-    turns = np.repeat([0.0, 1.0], 3)  # of translations and rotations, forces and moments
+    turns = np.repeat([0.0, 1.0], 3)  # 0 for translations or forces, 1 for rotations or moments
     motions = values["interface_motions"]
     expected["interface_motions"] = (-1.5 - turns)[:, None] * motions
     wrenches = values["interface_stiffening"]

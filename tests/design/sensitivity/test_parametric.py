@@ -124,13 +124,13 @@ def test_hole(comm: MPI.Intracomm) -> None:
 
 
 def test_sphere(comm: MPI.Intracomm) -> None:
-    """A face without a boundary except its seam: m′ = 3 m/r up to the error of curved cells."""
+    """The surface has no boundary but a seam; m′ = 3 m/r up to the error of curved cells."""
     body, change, _ = derivative(comm, sphere, RADIUS)
     assert change.total_mass == pytest.approx(3 * body.total_mass / RADIUS, rel=1e-4)
 
 
 def test_plane(comm: MPI.Intracomm) -> None:
-    """A rectangle in the plane z = 0: the curves are its surface."""
+    """The boundary of a rectangle in the plane z = 0 consists of its curves."""
 
     def rectangle(length: float) -> Any:
         def build(model: Any) -> None:
@@ -159,7 +159,7 @@ def nodal_values(mesh: mbd.fem.TaggedMesh, velocity: fem.Function) -> np.ndarray
 
 
 def distance(comm: MPI.Intracomm, mesh: Any, velocity: Any, build: Any, value: float, d: float):
-    """Return the largest distance of moved surface nodes from the geometry of the value + d."""
+    """Return the largest distance of moved surface nodes from the geometry for value + d."""
     plain, nodal = mesh.mesh, nodal_values(mesh, velocity)
     rows = plain.geometry.input_global_indices
     parts = comm.gather((rows, plain.geometry.x + d * nodal), root=0)
@@ -244,7 +244,7 @@ def test_errors(comm: MPI.Intracomm) -> None:
 
 
 def test_change_of_topology(comm: MPI.Intracomm) -> None:
-    """A hole that reaches the edge of the plate."""
+    """A hole that reaches the edge of the plate changes the topology, which is an error."""
 
     def drilled(place: float) -> Any:
         def add(occ: Any) -> None:

@@ -558,7 +558,7 @@ def test_tangled_mesh(comm: MPI.Intracomm, cell: CellType) -> None:
 
 
 def test_curved_cells_tangle(comm: MPI.Intracomm) -> None:
-    """A bulge that folds a cell near one face only."""
+    """The largest step is that at which a bulge folds a cell near one face only."""
     model = mbd.ElasticModel(box(comm), mbd.STEEL)
     base = mbd.reduce(model, interfaces=["left"], num_modes=2)
     f = fem.Function(fem.functionspace(model.plain_mesh, ("Lagrange", 1, (3,))))

@@ -279,13 +279,13 @@ def numbers(base: mbd.reduction.Reduction, other: mbd.reduction.Reduction) -> di
 
 
 def in_one(loads: Sequence[mbd.body.LoadPattern]) -> np.ndarray:
-    """Return the numbers of all loads."""
+    """Return all numbers of all loads in one array."""
     parts = [(p.force, p.moment, p.modes, p.moments.ravel()) for p in loads]
     return np.concatenate([np.concatenate(part) for part in parts])
 
 
 def of_masses(masses: mbd.body.EffectiveMasses) -> np.ndarray:
-    """Return shares, and frequencies in units that give them the same weight, (modes, ·)."""
+    """Return frequencies times 1e-4, so that they are of order one, and shares, (modes, ·)."""
     return np.column_stack([1e-4 * masses.frequencies, masses.shares])
 
 
@@ -329,7 +329,7 @@ def test_remainder(name: str, array: str) -> None:
 
 
 def test_every_array_is_compared() -> None:
-    """The others have tests of their own: gauges and bores, and what is not a derivative."""
+    """Only gauges, bores and fields that are no derivatives are missing; they have other tests."""
     others = {"arrays", "gauges", "bores", "limits", "second_order"}
     names = {f.name for f in fields(mbd.design.BodyDerivative)}
     names |= {k for k, v in vars(mbd.design.BodyDerivative).items() if isinstance(v, property)}

@@ -22,7 +22,7 @@ from dolfinx_mbd.durability.acoustics.radiated_power import VELOCITY_REFERENCE
 from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
 from tests.models.rods import rod
 
-DENSITY, SOUND_SPEED = 1.204, 343.2  # of air, kg/m³ and m/s
+DENSITY, SOUND_SPEED = 1.204, 343.2  # air, kg/m³ and m/s
 AIR = DENSITY * SOUND_SPEED
 
 

@@ -62,7 +62,7 @@ def test_stress_modes_have_the_peak_of_the_table(
         sign = 1.0 if extreme == "greatest" else -1.0
         exact = sign * comm.allreduce((sign * values).max(initial=-np.inf), MPI.MAX)
         assert body.stress.peak(name, history, extreme=extreme) == pytest.approx(exact, rel=1e-6)
-    # of the first modes only
+    # a body with the first modes only
     few = body.selected([1, 2]).stress
     part = np.where(np.arange(body.num_modes) < 2, history.eta, 0.0)
     expected = body.stress.peak("von Mises", part)

@@ -268,7 +268,7 @@ def test_bad_input(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.parametrize("stiffening", [None, False])
 def test_a_reduction_keeps_the_unit_cases(comm: MPI.Intracomm, stiffening: bool | None) -> None:
-    """Apart from rigid motions, they equal those of a new factorization."""
+    """Apart from rigid motions, the solutions for unit loads equal those of a new factorization."""
     mesh = box(comm, cells=(5, 2, 1))
     names = ["left", "right"]
     options: dict[str, Any] = {"stiffening": stiffening, "static_correction": True}

@@ -37,23 +37,23 @@ CRANK = {"crank_radius": 0.15, "crank_mass": 0.36, "piston_mass": 0.0755}
 
 def evaluated(system: System, state) -> Assembler:
     """Return an assembler with the residual of a state."""
-    at = Assembler(system)
-    at.q[:], at.v[:], at.a[:], at.lam[:] = state.q, state.v, state.a, state.lam
-    at.residual(state.time)
-    return at
+    eqs = Assembler(system)
+    eqs.q[:], eqs.v[:], eqs.a[:], eqs.lam[:] = state.q, state.v, state.a, state.lam
+    eqs.residual(state.time)
+    return eqs
 
 
 @pytest.mark.parametrize("elastic", ["quasi-static", "undeformed"])
 def test_all_levels_are_consistent(elastic: str) -> None:
     system = slider_crank(slender_rod(), speed=150.0, angle=0.7, **CRANK)
     state = consistent_state(system, elastic_start=elastic)  # type: ignore[arg-type]
-    at = evaluated(system, state)
-    rate, bias = at.constraint_rates(0.0)
-    B = at.constraint_matrix()
-    assert np.abs(at.values).max() < 1e-13
+    eqs = evaluated(system, state)
+    rate, bias = eqs.constraint_rates(0.0)
+    B = eqs.constraint_matrix()
+    assert np.abs(eqs.values).max() < 1e-13
     assert np.abs(B @ state.v + rate).max() < 1e-10
     assert np.abs(B @ state.a + bias).max() < 1e-9 * np.abs(bias).max()
-    assert np.abs(at.rows).max() < 1e-9 * at.scale.max()
+    assert np.abs(eqs.rows).max() < 1e-9 * eqs.scale.max()
     eta = state.q[system.q_slices[2]][7:]
     if elastic == "undeformed":
         assert np.all(eta == 0)
@@ -177,7 +177,7 @@ def test_redundant_constraints_are_named() -> None:
 
 @pytest.mark.parametrize("redundant", ["drop", "keep"])
 def test_redundant_constraints_can_be_left_out(redundant: str) -> None:
-    """The motion is that of the joints without redundancy; kept, the forces have the least norm."""
+    """The motion is that without redundancy; if all are kept, the forces have least norm."""
     rates = {"main": 20.0}
     plain = simulate(planar_crank(pins=False), t_end=0.1, dt=1e-3, start=rates)
     run = simulate(planar_crank(pins=True), t_end=0.1, dt=1e-3, start=rates, redundant=redundant)
@@ -199,7 +199,7 @@ def test_redundant_constraints_can_be_left_out(redundant: str) -> None:
     assert np.allclose(axial, 1.0 * a[:, 0], atol=2e-3 * np.abs(a).max())
 
 
-def test_what_is_redundant_only_at_the_start_is_told() -> None:
+def test_constraints_that_are_redundant_only_at_the_start_are_reported() -> None:
     """A flat parallelogram linkage has dependent constraints only until it opens."""
     ground = Ground({"o": Frame(), "x": Frame((1.0, 0, 0))})
     bar = {"a": Frame(), "b": Frame((0.5, 0, 0)), "c": Frame((1.0, 0, 0))}

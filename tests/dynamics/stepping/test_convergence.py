@@ -1,4 +1,4 @@
-"""The measure of a step's residual: each body by itself."""
+"""The convergence of a step is measured for each body separately."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ def test_a_heavy_body_at_rest_does_not_change_the_motion_of_a_light_one(
         run = oscillator(machine, hung_from_machine=hung_from_machine)
         x = run.body("part").position[:, 0]
         exact = centre + amplitude * np.cos(FREQUENCY * run.time)
-        assert np.abs(x - exact).max() < 2e-4 * amplitude  # (of which the step takes 1e-4)
+        assert np.abs(x - exact).max() < 2e-4 * amplitude  # the step has an error of 1e-4
         assert np.abs(x - reference.body("part").position[:, 0]).max() < 1e-6 * amplitude
         assert run.iterations <= 1.1 * reference.iterations
 
 
 def test_a_body_without_forces_on_a_stiff_support_converges() -> None:
-    """Its forces are round-off of its support, 1e9 N/m, while another body turns fast."""
+    """The forces on a body are the round-off of its support, 1e9 N/m; another body turns fast."""
     ground = Ground({"axle": Frame(), "support": Frame((3.0, 0.7, 0.1))})
     rotor = RigidBody("rotor", 10.0, [0.1] * 3, (0.1, 0, 0), frames={"axle": Frame()})
     block = RigidBody(

@@ -1,4 +1,4 @@
-"""Implicit Euler: its recurrence exactly, first order in everything, constraints held."""
+"""Implicit Euler: exact recurrence, order one in all quantities, satisfied constraints."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def test_everything_is_of_first_order() -> None:
         stepper, state = march(system, start, 0.4, dt)
         errors.append([np.abs(getattr(state, k) - getattr(exact, k)).max() for k in ("q", "v")])
         errors[-1].append(np.abs(state.lam - exact.lam).max() / np.abs(exact.lam).max())
-        at = stepper.assembler
-        at.q[:] = state.q
-        assert np.abs(at.constraints(0.4)).max() < 1e-11
+        eqs = stepper.assembler
+        eqs.q[:] = state.q
+        assert np.abs(eqs.constraints(0.4)).max() < 1e-11
     ratios = np.array(errors[0]) / np.array(errors[1])
     assert np.allclose(ratios, 2.0, rtol=0.1), (errors, ratios)
     assert max(errors[1]) < 0.05
@@ -97,7 +97,7 @@ def test_it_only_takes_energy() -> None:
     assert (np.diff(energies) < 0).all()
 
 
-def test_a_step_that_fails_says_so() -> None:
+def test_a_step_that_fails_is_an_error() -> None:
     ball = RigidBody("ball", 1.0, np.ones(3), frames={"centre": Frame()})
 
     def push(t: float, motion: FrameMotion) -> tuple[float, float, float]:

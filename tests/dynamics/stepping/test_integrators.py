@@ -53,7 +53,7 @@ def test_order_two_in_dt(method: GeneralizedAlpha) -> None:
 
 def test_constraints_do_not_drift() -> None:
     run = simulate(flexible_crank(), t_end=0.1, dt=1e-4)
-    assert run.constraint_violation().max() < 1e-9 * 0.45  # of the mechanism's length
+    assert run.constraint_violation().max() < 1e-9 * 0.45  # relative to the length of the mechanism
     assert (
         run.constraint_violation()[-100:].max()
         < 3 * run.constraint_violation()[1:100].max() + 1e-14
@@ -98,7 +98,7 @@ def free_spin(dt: float) -> tuple[np.ndarray, np.ndarray]:
     q = system.bodies[0].initial_coordinates()
     q[7:] = 5e-5  # about 2 % of the energy
     start = consistent_state(system, q=q, v=v, elastic_start="undeformed")
-    keeping = GeneralizedAlpha.from_spectral_radius(1.0)  # no numerical damping of what rings
+    keeping = GeneralizedAlpha.from_spectral_radius(1.0)  # no numerical damping of the vibrations
     run = simulate(system, t_end=0.04, dt=dt, start=start, tolerance=1e-12, method=keeping)
     return run.energies().total, run.momenta()
 

@@ -82,10 +82,10 @@ def test_the_sparse_matrix_is_the_dense_one(flexible: bool, loads: bool) -> None
     move = 1e-2 * rng.normal(size=system.num_velocities)
     matrices = []
     for stepper in (dense, sparse):
-        at = stepper.assembler
-        at.q[:], at.v[:], at.a[:], at.lam[:] = state.q, 0.3, 0.1, 5.0
-        at.residual(0.2)
-        matrices.append(stepper.corrector.matrix.evaluate(at, 0.2, move, 4e6, 2e3))
+        eqs = stepper.assembler
+        eqs.q[:], eqs.v[:], eqs.a[:], eqs.lam[:] = state.q, 0.3, 0.1, 5.0
+        eqs.residual(0.2)
+        matrices.append(stepper.corrector.matrix.evaluate(eqs, 0.2, move, 4e6, 2e3))
     for one, other in zip(*matrices, strict=True):
         assert scipy.sparse.issparse(other)
         np.testing.assert_allclose(other.toarray(), one, rtol=0, atol=1e-13 * np.abs(one).max())
@@ -138,7 +138,7 @@ def test_a_chain_keeps_its_energy() -> None:
     assert run.constraint_violation().max() < 1e-9
 
 
-def test_a_singular_matrix_is_said() -> None:
+def test_a_singular_matrix_is_an_error() -> None:
     """The second of two equal hinges makes the matrix singular, and the error states this."""
     system = chain(2)
     again = System(

@@ -1,4 +1,4 @@
-"""Adaptive steps: tolerance and order, changes of the step without transients, what is refused."""
+"""Adaptive steps: tolerance and order, changes of the step without transients, bad arguments."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_error_follows_the_tolerance(exact: Solution) -> None:
     for key in ("q", "v", "lam"):
         last = getattr(exact, key)[-1]
         coarse, fine = (float(np.abs(getattr(run, key)[-1] - last).max()) for run in runs)
-        if key == "lam":  # of the last step alone, which is as long as what was left
+        if key == "lam":  # the last step may be very short
             assert fine < 0.3 * coarse
         else:
             assert 0.5 < np.log10(coarse / fine) / 2 < 0.85, (key, coarse, fine)
@@ -93,7 +93,7 @@ def test_steps_follow_the_motion() -> None:
     """Steps are short only where a body hits a wall; the energy shows the error."""
 
     def wall(t: float, angle: float, rate: float) -> float:
-        return -1e6 * min(angle + 2.0, 0.0)  # N m, stands at −2 rad
+        return -1e6 * min(angle + 2.0, 0.0)  # the wall, N m, is at −2 rad
 
     load = JointLoad("wall", "pivot", "rotation", wall)
     losses = []
@@ -128,7 +128,7 @@ def test_bounds_of_the_step() -> None:
     assert simulate(pendulum(), t_end=0.1, dt=control, method=trapezoidal).complete
 
 
-def test_what_cannot_be_followed_is_said() -> None:
+def test_error_of_a_motion_that_adaptive_steps_cannot_follow() -> None:
     def jumping(t: float, motion) -> tuple[float, float, float]:
         return 0.0, 0.0, 1e3 * float(np.sign(np.cos(1e9 * motion.rotation[1, 0])))
 

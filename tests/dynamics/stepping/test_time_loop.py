@@ -63,7 +63,7 @@ def test_with_and_without_reuse(tolerance: float) -> None:
         runs.append(Solution(system, states, **counts))
     with_reuse, without = runs
     assert without.factorizations == without.iterations > 3 * with_reuse.factorizations
-    # accelerations and multipliers feel all that the tolerance leaves, times the modes' stiffness
+    # errors of accelerations and multipliers are multiplied by the stiffness of the modes
     rest = 1e4 * tolerance
     for key, allowed in (("q", 1e-9), ("v", 1e-9), ("a", rest), ("lam", rest)):
         one, other = getattr(with_reuse, key), getattr(without, key)
@@ -142,7 +142,7 @@ def test_every_accepted_step_has_converged(start: str) -> None:
     assert max(errors(system, first, 150)[0]) <= 1.0
 
 
-def test_a_matrix_that_ages_is_not_trusted() -> None:
+def test_residuals_are_evaluated_with_an_outdated_matrix() -> None:
     """The first corrections of this pendulum are so good that few steps are evaluated twice."""
     length, tilt = 0.8, 0.5
     place = (length * np.sin(tilt), 0.0, -length * np.cos(tilt))
@@ -156,7 +156,7 @@ def test_a_matrix_that_ages_is_not_trusted() -> None:
     assert max(largest) <= 1.0
 
 
-def test_what_users_give_is_always_evaluated() -> None:
+def test_forces_of_users_are_always_evaluated() -> None:
     """Since a force of a user may jump, the last residual of a step is always evaluated."""
     system = engine()
     frame = next(b for b in system.bodies if b.name == "piston 1").frame("pin")  # type: ignore[attr-defined]
@@ -176,9 +176,9 @@ def test_a_monitor_predicts_from_one_matrix_only() -> None:
     monitor.add_error(1e5)
     assert not (
         monitor.skips_residual or monitor.slow or monitor.too_slow(10)
-    )  # one error says nothing
+    )  # one error gives no ratio
     monitor.add_error(5.0)
-    assert not monitor.skips_residual  # nor do two: the first correction reduces more than others
+    assert not monitor.skips_residual  # the first ratio is smaller than later ones and is not used
     monitor.add_error(2e-3 * 5.0 + 1.0)
     assert monitor.slow  # 0.2 times the previous error
     monitor = Monitor(smooth=True)
@@ -206,7 +206,7 @@ def test_a_monitor_predicts_from_one_matrix_only() -> None:
     assert near.too_slow(1)  # two iterations suffice
 
 
-def test_drivers_are_asked_once_a_step() -> None:
+def test_drivers_are_evaluated_once_a_step() -> None:
     """The functions of drivers depend on time alone."""
     times: list[float] = []
 
@@ -231,7 +231,7 @@ def test_drivers_are_asked_once_a_step() -> None:
 
 
 def bodies() -> System:
-    """Return rigid ones, one with geometric stiffening, two that share a reduced body."""
+    """Return rigid bodies, a body with geometric stiffening, and two that share a reduced body."""
     rod = slender_rod(bending=3, axial=1)
     frames = {"a": Frame((0.1, 0.2, 0.3)), "b": Frame((0.0, -0.1, 0.0))}
     return System(

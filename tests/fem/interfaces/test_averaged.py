@@ -147,7 +147,7 @@ def test_bordered_system_against_dense_algebra(comm: MPI.Intracomm, degree: int)
     expected = Psi.T @ K @ Psi
     size = np.sqrt(np.diag(expected))
     assert np.abs((stiffness - expected) / np.outer(size, size)).max() < 1e-8
-    assert basis.reactions is not None  # from the multipliers
+    assert basis.reactions is not None  # the multipliers
     assert np.abs((basis.reactions - expected) / np.outer(size, size)).max() < 1e-8
     assert all(i.kind == "averaged" for i in ends)
 

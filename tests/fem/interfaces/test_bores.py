@@ -24,7 +24,7 @@ from dolfinx_mbd.geometry import ConnectingRod
 from dolfinx_mbd.reduction import Reduction, reduce
 from tests.models.bodies import box
 
-RADIUS, LENGTH = 0.021, 0.020  # of the big end, m
+RADIUS, LENGTH = 0.021, 0.020  # big end, m
 TOLERANCE = 0.01
 THETA = (np.arange(720) + 0.5) * np.pi / 360
 
@@ -49,7 +49,7 @@ def rod(alone: bool = False) -> Reduction:
 
 
 def compliance(body: ReducedBody) -> np.ndarray:
-    """Return the coefficients of w under unit forces on these coefficients, bore frame held."""
+    """Return the coefficients of w under unit forces on them; the frame of the bore is held."""
     W = body.bore("big_end").displacement.reshape(-1, body.num_modes)
     return W @ np.linalg.solve(body.stiffness, W.T)
 

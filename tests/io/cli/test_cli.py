@@ -62,7 +62,7 @@ def test_options_of_reduce(folder: Path) -> None:
     assert wood.total_mass == pytest.approx(rod.total_mass * 450 / 7850, rel=1e-12)
 
 
-def test_a_unit_is_the_meshes(folder: Path, comm: MPI.Intracomm) -> None:
+def test_the_unit_is_that_of_the_mesh(folder: Path, comm: MPI.Intracomm) -> None:
     """The same mesh in millimetres gives a body a thousand times smaller."""
     words = ["--material", "steel", "--interface", "big_end", "--modes", "1", "--degree", "1"]
     path = folder / "small.npz"

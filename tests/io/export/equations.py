@@ -1,9 +1,9 @@
-"""Equations of motion of a body from the content of a file alone, as the programs solve them.
+"""Equations of motion of a body from the data of a file alone, as other programs solve them.
 
-Rows and states are those of :mod:`dolfinx_mbd.kernels.floating_frame`: q = (R, quaternion, η),
-v = (Ṙ global, ω body, η̇), a their rates; rows force (global), moment about the body frame's origin
-(body components) and elastic.  Wrenches (F, 6) act on the body at its interfaces, in global
-components.
+Rows and states are those of :mod:`dolfinx_mbd.kernels.floating_frame`: q = (R, quaternion, η), v =
+(Ṙ in global and ω in body components, η̇), and a is the rate of v. The rows are the force (global
+components), the moment about the origin of the body frame (body components), and the elastic
+equations.  Wrenches (F, 6) act on the body at its interfaces, in global components.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Random states of a body, and the rows of its equations of motion in this package."""
+"""Random states of a body, and the residual (rows) of its equations of motion in this package."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def random_state(body: ReducedBody, seed: int) -> State:
     rng = np.random.default_rng(seed)
     size = np.sqrt(np.diag(body.mass) / body.total_mass)  # root mean square of each mode
     eta = 1e-3 * rng.normal(size=(3, body.num_modes)) / size
-    rate, spin = 1e3, 1e3  # of the elastic coordinates, 1/s, and of the body, rad/s
+    rate, spin = 1e3, 1e3  # elastic coordinates, 1/s; body, rad/s
     q = np.concatenate([rng.normal(size=7), eta[0]])
     q[3:7] /= np.linalg.norm(q[3:7])
     v = np.concatenate([rng.normal(size=3), spin * rng.normal(size=3), rate * eta[1]])
@@ -66,9 +66,9 @@ def in_units(state: State, units: Units) -> State:
 
 
 def load_stiffness(body: ReducedBody, interface: int, component: int) -> np.ndarray:
-    """Return the symmetric geometric stiffness of a unit force or moment, from the tangent.
+    """Return the symmetric geometric stiffness of a unit force or moment from a tangent.
 
-    The elastic block of a body at rest without deformation contains nothing else but K.
+    For an undeformed body at rest, the elastic block of the tangent contains only this and K.
     """
     flexible = FlexibleBody("b", body, damping_ratio=0.0)
     q = np.concatenate([np.zeros(3), [1.0], np.zeros(3 + body.num_modes)])
@@ -81,7 +81,7 @@ def load_stiffness(body: ReducedBody, interface: int, component: int) -> np.ndar
 
 
 def own_rows(body: ReducedBody, state: State, stiffening: bool | None = None) -> np.ndarray:
-    """Return the rows of this package with the damping of the body only."""
+    """Return the residual (rows) by this package, with the damping of the body only."""
     flexible = FlexibleBody("b", body, damping_ratio=0.0, stiffening=stiffening)
     out, scale = np.zeros(len(state.v)), np.zeros(len(state.v))
     flexible.residual(BodyState(0.0, *state.arguments), out, scale)
@@ -89,10 +89,10 @@ def own_rows(body: ReducedBody, state: State, stiffening: bool | None = None) ->
 
 
 def moment_rows_linear(body: ReducedBody, state: State) -> np.ndarray:
-    """Return the rows of this package with the moment of a body without geometric stiffness.
+    """Return the residual by this package, with the moment of a body without stiffening.
 
-    Other programs have geometric stiffness in the elastic rows only, and no foreshortening or
-    change of inertia.
+    Other programs include geometric stiffness in the elastic rows only, and neither foreshortening
+    nor a change of inertia.
     """
     rows = own_rows(body, state)
     rows[3:6] = own_rows(body, state, stiffening=False)[3:6]

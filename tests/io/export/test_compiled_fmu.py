@@ -407,7 +407,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert not path.parent.exists()
     assert main([*line, "--fmi", "3"]) == 0
     before = path.read_bytes()
-    assert main([*line, "--fmi", "2"]) == 1  # another content
+    assert main([*line, "--fmi", "2"]) == 1  # the file has another content
     assert path.read_bytes() == before
     assert main([*line, "--fmi", "2", "--force"]) == 0
     assert path.read_bytes() != before and [*path.parent.iterdir()] == [path]

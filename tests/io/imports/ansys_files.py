@@ -1,7 +1,8 @@
 """A writer of `.full` files of free solids, in the records that ansys-mapdl-reader expects.
 
-The headers are those of the reader's example; see test_ansys.py. A row of a matrix is a record of
-the columns behind the diagonal and then the diagonal, and a record of the values.
+The headers are those of the reader's example; see test_ansys.py. A row of a matrix consists of two
+records: the column numbers after the diagonal, followed by that of the diagonal, and the values in
+this order.
 """
 
 from __future__ import annotations

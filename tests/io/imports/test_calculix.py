@@ -26,7 +26,7 @@ from dolfinx_mbd.io.imports import (
 
 JOB = Path(__file__).parent / "calculix" / "bar"
 FREE = [5142.682, 5813.457, 7615.705, 13328.69, 14952.74, 16084.71]  # Hz, from its file .dat
-CLAMPED = [786.7350, 919.7712, 3780.102, 5011.587, 5584.469, 6666.626]  # with the left end fixed
+CLAMPED = [786.7350, 919.7712, 3780.102, 5011.587, 5584.469, 6666.626]  # left end fixed
 LEFT, RIGHT = [10, 20, 30, 40], [170, 180, 190, 200]
 
 

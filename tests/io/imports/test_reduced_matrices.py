@@ -40,7 +40,9 @@ def imported(matrices: Any) -> Any:
 
 @pytest.mark.parametrize("units", UNITS)
 @pytest.mark.parametrize("format, digits", [("op4", 1e-9), ("dmig", 1e-7)])
-def test_there_and_back(tmp_path: Path, format: str, digits: float, units: str) -> None:
+def test_exported_matrices_are_imported(
+    tmp_path: Path, format: str, digits: float, units: str
+) -> None:
     """A file that pyNastran reads preserves linear dynamics and rigid mass properties."""
     source = reference().replace(damping=1e-6 * reference().stiffness)
     path = export(source, tmp_path / "bar", format, units=units).paths[0]
@@ -72,7 +74,7 @@ def test_modal_coordinates_of_any_kind() -> None:
     assert relative(body.inertia, reference().inertia) < 1e-9
 
 
-def test_what_is_lost_in_a_slider_crank() -> None:
+def test_error_of_reduced_matrices_in_a_slider_crank() -> None:
     """At 150 rad/s, 7 % of the first frequency, the elastic motion changes by less than 2 %."""
     body, element = reference(), superelement(reference())
     pair = ReducedMatrices(element.stiffness, element.mass, element.points, ENDS)

@@ -1,4 +1,4 @@
-"""Universal files of modes: one that was written by hand from the format, and written ones.
+"""Universal files of modes: one written by hand, and files that the package writes.
 
 Written files are read by pyuff and by a parser of fixed columns that follows the definition of the
 format and shares nothing with the package.

@@ -191,7 +191,7 @@ def test_errors_have_line_and_cause(tmp_path: Path, old: str) -> None:
 
 
 @one_rank
-def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_parts_that_cannot_be_written_are_named(tmp_path: Path) -> None:
     from dolfinx.mesh import locate_entities_boundary
 
     mesh = bar()

@@ -100,7 +100,7 @@ def test_ratio_and_forces_of_the_mesh(teeth: tuple[int, int]) -> None:
     base = 1e-3 * abs(teeth[1]) * math.cos(ANGLE)
     force = torque / base
     turn, late = run.joint("two").rotation, run.time > 0.03
-    angle = 0.5 * b / base + force / (k * base)  # of the second wheel behind the ideal one
+    angle = 0.5 * b / base + force / (k * base)  # lag of the second wheel
     behind = turn[late] - ratio * speed * run.time[late]
     assert behind == pytest.approx(angle, rel=1e-4)
     mesh = run.element("mesh")

@@ -48,7 +48,7 @@ def test_force_slopes_and_energy_agree() -> None:
     assert by_rate == pytest.approx((law.force(0.3, -0.5 + h) - law.force(0.3, -0.5 - h)) / 2 / h)
     slope = (law.energy(0.3 + h) - law.energy(0.3 - h)) / 2 / h
     assert law.force(0.3, 0.0) == pytest.approx(slope)
-    assert law.force(0.3, -10.0) == law.force(-0.1, 5.0) == 0.0  # never pulls
+    assert law.force(0.3, -10.0) == law.force(-0.1, 5.0) == 0.0  # the contact never pulls
     assert law.slopes(0.3, -10.0) == (0.0, 0.0)
 
 

@@ -18,7 +18,7 @@ from dolfinx_mbd.mechanism.mechanisms import (
 
 RADIUS, ROD, PISTON, SPACING = 0.04, 0.137, 0.214, 0.08
 RATIO = RADIUS / ROD
-SECOND = RATIO + RATIO**3 / 4 + 15 * RATIO**5 / 128 + 35 * RATIO**7 / 512  # of the acceleration
+SECOND = RATIO + RATIO**3 / 4 + 15 * RATIO**5 / 128 + 35 * RATIO**7 / 512  # order 2
 
 
 def a_rod(mass: float = 0.3, share: float = 0.3) -> Any:
@@ -161,7 +161,7 @@ BOXER = {
 
 @pytest.mark.parametrize("bank", [60.0, 90.0])
 def test_offset_pins_of_a_v6(bank: float) -> None:
-    """Even firing of a V6 splits the pins of a throw by 120° minus the bank; no force is free."""
+    """Even firing of a V6 splits its pins by 120° minus the bank angle; inertia forces cancel."""
     design = EngineDesign(**vee_six(np.radians(0.5 * bank)))
     throws = np.degrees(np.asarray(design.throw_angles)).reshape(3, 2)
     apart = np.mod(throws[:, 0] - throws[:, 1] + 180.0, 360.0) - 180.0

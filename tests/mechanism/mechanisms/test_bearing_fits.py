@@ -139,7 +139,7 @@ def test_sizes_of_meshed_parts(tmp_path: Any) -> None:
     """Reduced parts have the radius and the length of their bores and journals, also in files."""
     shaft = mbd.geometry.Crankshaft(throw_angles=[0.0], fillet=0.003, size=0.02, order=1)
     names = ["main_1", "main_2", "pin_1", "flange"]
-    middle = {"main_1": (0, 0, shaft.main_positions[0])}  # of the journal, which has one fillet
+    middle = {"main_1": (0, 0, shaft.main_positions[0])}  # the journal has one fillet
     specs = {name: mbd.InterfaceSpec(axes=(0, 0, 1), point=middle.get(name)) for name in names}
     crank = mbd.reduce(
         mbd.build_mesh(shaft, MPI.COMM_WORLD),

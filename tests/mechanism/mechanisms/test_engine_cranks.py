@@ -133,6 +133,32 @@ def test_a_flexible_crank(flexible: tuple[mbd.geometry.Crankshaft, ReducedBody])
     assert 0 < np.abs(run.body("crank").eta).max() < 1e-3
 
 
+def test_a_flexible_crank_with_split_pins() -> None:
+    """A V engine of two cylinders that fires evenly needs two pins 90° apart in one throw."""
+    banks = np.radians([-45.0, 45.0])
+    shaft = mbd.geometry.Crankshaft(throw_angles=[banks], fillet=0.0, size=0.015, order=1)
+    sizes = {"spacing": 0.11, "stagger": 0.03, "cylinder_bore": 0.06}
+    case = mbd.geometry.Crankcase(bays=1, bank_angles=banks, **sizes)
+    np.testing.assert_allclose(case.cylinder_positions, shaft.pin_positions)
+    names = ["main_1", "main_2", "pin_1", "pin_2"]
+    interfaces = {name: mbd.InterfaceSpec(axes=(0, 0, 1)) for name in names}
+    mesh = mbd.build_mesh(shaft, MPI.COMM_WORLD)
+    body = mbd.reduce(mesh, mbd.STEEL, interfaces=interfaces, num_modes=2, name="crank").body
+    places = {"cylinder_positions": shaft.pin_positions, "bank_angles": banks}
+    design = EngineDesign(cylinders=2, firing_angles=[0.0, 2 * np.pi], **places)
+    runs = []
+    for crank in (body, reduced_crank(design, mains=shaft.main_positions[:1])):
+        system = engine(ROD, design, crank=crank, speed=100.0, angle=5.0, damping_ratio=0.05)
+        runs.append(mbd.simulate(system, t_end=1.5e-3, dt=2e-5))
+    pins = ["crank pin 1", "crank pin 2"]
+    flexible, rigid = (np.array([run.joint(name).force for name in pins]) for run in runs)
+    difference = (flexible - rigid).mean(axis=1)  # the flexible crank vibrates about the mean
+    assert np.abs(difference).max() < 1e-2 * np.abs(rigid).max()
+    shared = EngineDesign(cylinders=2, firing_angles=[0.0, 1.5 * np.pi], **places)
+    with pytest.raises(InputError, match="the throw of cylinder 2"):
+        engine(ROD, shared, crank=body, speed=100.0)
+
+
 @pytest.mark.filterwarnings("ignore:the 22 modes of body 'crank'")  # no axial mode; not tested
 def test_a_flexible_crank_on_films(
     flexible: tuple[mbd.geometry.Crankshaft, ReducedBody],

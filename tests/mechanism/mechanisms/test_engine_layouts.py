@@ -94,7 +94,7 @@ def test_motion_and_work_over_a_cycle(name: str, direction: int) -> None:
         piston = run.body(f"piston {k}")
         np.testing.assert_allclose(piston.position @ axis, motion.slider, atol=1e-12)
         rate = piston.velocity @ axis
-        error = 1e-4 * design.crank_radius * abs(speed)  # of the time steps
+        error = 1e-4 * design.crank_radius * abs(speed)  # error of the time steps
         np.testing.assert_allclose(rate, motion.slider_velocity, atol=error)
         work += run.element(f"gas {k}").work[-1]
     exact = design.cylinders * cycle_work(design, gas, direction)

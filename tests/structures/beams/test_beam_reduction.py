@@ -32,7 +32,7 @@ TABLE = {
     8: (2.6e-5, 9.6e-5, 4.7e-4, 6.4e-4),
     12: (4.3e-6, 2.0e-5, 9.2e-5, 1.5e-4),
 }
-"""Relative errors of the frequencies with so many fixed-interface modes, as V9 has them."""
+"""Relative errors of the frequencies by the number of fixed-interface modes, from case V9."""
 
 DIGITS = 2.5e-7
 """Error of EXACT, whose βL has seven digits; TABLE has two digits of the error."""

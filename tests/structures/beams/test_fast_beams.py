@@ -46,10 +46,10 @@ def reduced(section: Section, interfaces: dict[str, float], num_modes: int) -> R
 
 def elastic_residual(system: System, state: State) -> float:
     """Return the elastic residual relative to the forces on the body."""
-    at = Assembler(system)
-    at.q[:], at.v[:], at.a[:], at.lam[:] = state.q, state.v, state.a, state.lam
-    at.residual(state.time)
-    return float(np.abs(at.rows[system.elastic]).max() / at.scale[system.elastic].max())
+    eqs = Assembler(system)
+    eqs.q[:], eqs.v[:], eqs.a[:], eqs.lam[:] = state.q, state.v, state.a, state.lam
+    eqs.residual(state.time)
+    return float(np.abs(eqs.rows[system.elastic]).max() / eqs.scale[system.elastic].max())
 
 
 def test_a_rod_of_6_mm_in_a_slider_crank_up_to_600_rad_per_second() -> None:

@@ -21,7 +21,7 @@ from dolfinx_mbd.structures.mesh_bodies import MeshBody
 from tests.structures.mesh_bodies.models import RUBBER, STEEL, box, slider_crank
 
 SOFT = Material(1e6, 0.3, 1200.0)
-PLACE = 0.010500349990643532  # of the middle of the rod along y, m
+PLACE = 0.010500349990643532  # position of the middle of the rod along y, m
 KINDS = [("averaged", "averaged"), ("averaged", "rigid"), ("rigid", "averaged")]
 
 
@@ -43,7 +43,7 @@ def bar(kinds: Any = KINDS[0], material: Material = SOFT, shift: float = 0.03) -
 
 
 def some_motion(body: MeshBody, seed: int) -> tuple[Any, Any]:
-    """Return frames and displacements of a deformed body, without closed gaps."""
+    """Return poses of the frames and displacements of the nodes, which do not fit each other."""
     rng = np.random.default_rng(seed)
     q, out = body.initial_coordinates(), np.zeros(body.num_coordinates)
     body.increment(q, 0.4 * rng.normal(size=body.num_velocities), out)

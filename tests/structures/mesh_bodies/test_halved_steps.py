@@ -148,7 +148,7 @@ def test_viscous_rotation_is_not_halved() -> None:
     simulator = mbd.Simulator(mbd.System([body]), dt=2e-3, t_end=0.04)
     simulator.advance()
     solver = simulator.stepper._internal._parts[0][0]
-    solver.factorize_at(simulator.state.q)  # at the velocities of the rotation
+    solver.factorize_at(simulator.state.q)  # with the velocities of the rotation
     while not simulator.steps.done:
         simulator.advance()
     assert simulator.stepper.halvings == 0

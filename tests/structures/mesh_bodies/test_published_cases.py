@@ -126,7 +126,7 @@ def tumbling_l(n: int, degree: int) -> MeshBody:
         "top": Traction(facets[0], lambda t: ramp(t) * pull),
         "side": Traction(facets[1], lambda t: -ramp(t) * pull),
     }
-    material = Material(2 * 2000 * (1 + 0.3), 0.3, 100.0)  # for the density alone
+    material = Material(2 * 2000 * (1 + 0.3), 0.3, 100.0)  # only the density is used
     return MeshBody("L", mesh, material=material, energy=neo_hookean_7, loads=loads)
 
 

@@ -44,7 +44,7 @@ from tests.models.spin_up import EXACT
 ENDS = ("left", "right")
 PLATE: Mapping[str, Any] = {"plane": "stress", "thickness": WIDTH}
 ALONE = MPI.COMM_SELF
-"""For many steps of a small mesh, which is no work for several ranks."""
+"""Communicator of one rank, for small meshes on which several ranks would save no time."""
 
 TRAPEZOIDAL = GeneralizedAlpha.newmark()
 
@@ -55,7 +55,7 @@ def spun(t: float) -> np.ndarray:
 
 
 def spun_up(t: float) -> np.ndarray:
-    """Return its derivative, rad/s²."""
+    """Return the derivative of `spun`, rad/s²."""
     return np.array([300.0, -200.0, 900.0]) * 4000 * np.cos(4000 * t)
 
 
@@ -87,7 +87,7 @@ DAMPING = Rayleigh(mass=40.0, stiffness=3e-7)
 
 
 class Case(NamedTuple):
-    """Body on its mesh, and the reduced body with all of its modes."""
+    """A mesh, the kind of its interfaces, the held interface, and options of `reduce`."""
 
     mesh: Any
     kind: str
@@ -96,7 +96,7 @@ class Case(NamedTuple):
 
 
 def case(name: str, comm: MPI.Comm) -> Case:
-    """Return a body with its interfaces and options by a name."""
+    """Return the case with the given name."""
     solid, flat = box(comm, cells=(3, 1, 1)), {"degree": 1, **PLATE}
     match name:
         case "rigid":
@@ -241,7 +241,7 @@ def _ends(*runs: Any) -> list[Any]:
 
 
 SLENDER = Material(STEEL.young, 0.0, STEEL.density)
-"""Without contraction, so that a clamped section takes no part in it."""
+"""A material with ν = 0, so that a clamp does not prevent a lateral contraction."""
 
 
 def bar(comm: MPI.Intracomm, **settings: Any) -> Transient:

@@ -168,6 +168,7 @@ class Instructions:
         return f"({target}){x}"
 
     def _icmp(self, text: str) -> tuple[str, str]:
+        """Translate a comparison of integers or pointers."""
         match = re.fullmatch(rf"icmp(?: samesign)? (\w+) ({TYPE}) ({VALUE}), ({VALUE})", text)
         assert match is not None, text
         test, kind = match[1], match[2]
@@ -179,6 +180,7 @@ class Instructions:
         return "i1", f"{cast}{a} {operator} {cast}{b}"
 
     def _fcmp(self, text: str) -> tuple[str, str]:
+        """Translate a comparison of floating-point numbers."""
         match = re.fullmatch(rf"fcmp(?: \w+)*? (\w+) double ({VALUE}), ({VALUE})", text)
         assert match is not None, text
         a, b = (self.value(x, "double") for x in match.group(2, 3))
@@ -199,17 +201,20 @@ class Instructions:
         return "i1", f"!({a} {opposite[relation]} {b})"
 
     def _select(self, text: str) -> tuple[str, str]:
+        """Translate a choice between two values."""
         text = re.sub(r"^select(?: (?!i1 )\w+)*", "select", text)
         (_, test), (kind, a), (_, b) = (typed(x) for x in split(text.removeprefix("select ")))
         parts = self.value(test, "i1"), self.value(a, kind), self.value(b, kind)
         return kind, "{} ? {} : {}".format(*parts)
 
     def _load(self, text: str) -> tuple[str, str]:
+        """Translate the read of a value from memory."""
         kind, pointer, *_ = split(re.sub(r"^load (atomic |volatile )?", "", text))
         access = self.module.type(kind).replace("char *", "pointer")
         return kind, f"LOAD({access}, {self.value(typed(pointer)[1], 'ptr')})"
 
     def _store(self, text: str) -> tuple[str, str]:
+        """Translate the write of a value to memory."""
         value, pointer, *_ = split(text.removeprefix("store "))
         kind, name = typed(value)
         target = self.value(typed(pointer)[1], "ptr")
@@ -217,6 +222,7 @@ class Instructions:
         return "void", f"STORE({access}, {target}, {self.value(name, kind)})"
 
     def _getelementptr(self, text: str) -> tuple[str, str]:
+        """Translate the address of an element of an array or a structure."""
         kind, pointer, *indices = split(
             re.sub(r"^getelementptr(?: (?:inbounds|nuw|nusw|inrange\([^)]*\)))*", "", text)
         )
@@ -235,6 +241,7 @@ class Instructions:
         return "ptr", expression
 
     def _alloca(self, text: str) -> tuple[str, str]:
+        """Translate the allocation of local memory."""
         kind, *rest = split(text.removeprefix("alloca "))
         count = [int(typed(x)[1]) for x in rest if not x.startswith("align")]
         name = f"m{len(self.lines)}"
@@ -244,12 +251,14 @@ class Instructions:
         return "ptr", f"(char *){name}"
 
     def _extractvalue(self, text: str) -> tuple[str, str]:
+        """Translate the read of a member of a structure."""
         operand, *indices = split(text.removeprefix("extractvalue "))
         kind, name = typed(operand)
         member, access = place(kind, indices)
         return member, self.value(name, kind) + access
 
     def _insertvalue(self, text: str) -> tuple[str, str]:
+        """Translate a copy of a structure with one member replaced."""
         operand, member, *indices = split(text.removeprefix("insertvalue "))
         kind, name = typed(operand)
         old, (inner, value) = self.value(name, kind), typed(member)
@@ -260,6 +269,7 @@ class Instructions:
         return kind, copied
 
     def _br(self, text: str) -> tuple[str, str]:
+        """Translate a jump, conditional or not."""
         targets = re.findall(r'label (%"[^"]*"|%[\w.$-]+)', text)
         if len(targets) == 1:
             # the statements of the jump without braces; the caller adds the last semicolon
@@ -270,6 +280,7 @@ class Instructions:
         return "void", ""
 
     def _switch(self, text: str) -> tuple[str, str]:
+        """Translate a jump to one of several blocks."""
         head, cases = text.removeprefix("switch ").split("[", 1)
         kind, name = typed(split(head)[0])
         label = r'label (%"[^"]*"|%[\w.$-]+)'
@@ -282,15 +293,18 @@ class Instructions:
         return "void", ""
 
     def _ret(self, text: str) -> tuple[str, str]:
+        """Translate a return."""
         if text == "ret void":
             return "void", "return"
         kind, name = typed(text.removeprefix("ret "))
         return "void", f"return {self.value(name, kind)}"
 
     def _unreachable(self, text: str) -> tuple[str, str]:
+        """Translate the end of a block that is never reached."""
         return "void", "abort()"
 
     def _call(self, text: str) -> tuple[str, str]:
+        """Translate the call of a function; calls that only inform LLVM are omitted."""
         match = re.search(r'@("[^"]*"|[\w.$-]+)\(', text)
         if match is None:
             raise SolverError(f"a call without translation to C: {text[:300]}")

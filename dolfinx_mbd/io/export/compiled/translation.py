@@ -39,7 +39,7 @@ def to_c(code: str, entry: str) -> str:
         SolverError: The code has an instruction without translation.
     """
     bodies = {name: (head, text) for name, head, text in functions(code)}
-    provided = {"NRT_incref", "NRT_decref"}  # by `support.c`
+    provided = {"NRT_incref", "NRT_decref"}  # functions in `support.c`
     order, waiting = [], [entry]
     while waiting:
         name = waiting.pop()

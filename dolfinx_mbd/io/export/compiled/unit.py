@@ -108,7 +108,8 @@ def _data(simulator: Simulator, model: Model) -> str:
         sizes[buffer] += array.size
         values[buffer].append(array.ravel())
     flat = {name: np.concatenate(parts) for name, parts in values.items()}
-    shapes = [[*array.shape, 0, 0, 0][:3] for array in model]  # of at most three dimensions
+    # Arrays have at most three dimensions
+    shapes = [[*array.shape, 0, 0, 0][:3] for array in model]
     places = starts["parameters"] + model.places
     is_sign_checked = [name.rpartition(".")[2] in _NOT_NEGATIVE for name in simulator.inputs]
     definitions = {

@@ -1,8 +1,8 @@
 """Reader of SID_FEM files, written only from the grammar of the standard input data.
 
 ``part / new modal / refmod, frame, Taylor series / end modal / end part`` with ``name = value``;
-structure 0 zero, 1 diagonal, 2 symmetric (lower triangle), 3 full, 4 unit; what is not there is
-zero.  The order of the indices of m1 and of the columns of Gr and Ge is the caller's to say.
+structure 0 zero, 1 diagonal, 2 symmetric (lower triangle), 3 full, 4 unit; missing entries are
+zero. The caller decides on the order of the indices of m1 and of the columns of Gr and Ge.
 """
 
 from __future__ import annotations
