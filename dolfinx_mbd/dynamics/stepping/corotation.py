@@ -69,22 +69,28 @@ class Corotation:
         rows = _groups(eqs) if COMPILED else []
         self.groups = np.array(rows, dtype=np.int64).reshape(-1, 4)
         self._origin, self._turns = np.zeros((2, len(rows), 3, 3))
+        self._rotates = len(rows) > 0
 
-    def start(self) -> None:
-        """Store the present orientations as those of a new factor."""
+    def start(self, rotates: bool = True) -> None:
+        """Store the present orientations as those of a new factor.
+
+        Args:
+            rotates: Whether the factor rotates with the bodies.
+        """
+        self._rotates = rotates and len(self.groups) > 0
         self._origin = np.empty_like(self._turns)  # the memory may contain the old array
         orientations(self.groups, self._eqs.q, self._eqs.rotation, self._origin)
 
     def back(self, x: Array) -> Array:
         """Rotate an array (unknowns,) to the orientations of the factor, in place; return it."""
-        if len(self.groups):
+        if self._rotates:
             q, rotation = self._eqs.q, self._eqs.rotation
             rotate_back(self.groups, q, rotation, self._origin, self._turns, x)
         return x
 
     def forward(self, x: Array) -> Array:
         """Rotate an array (unknowns,) to the orientations of the last `back`; return it."""
-        if len(self.groups):
+        if self._rotates:
             rotate_forward(self.groups, self._turns, x)
         return x
 
@@ -100,7 +106,7 @@ class Corotation:
         origin = np.array(memory.get(_NAME, self._turns[:0]), dtype=np.float64)
         if origin.shape != self._turns.shape:
             return False
-        self._origin = origin
+        self._origin, self._rotates = origin, len(self.groups) > 0
         return True
 
 

@@ -31,7 +31,7 @@ from dolfinx_mbd.dynamics.stepping.iteration_matrix import (
 )
 from dolfinx_mbd.dynamics.stepping.open_films import OpenFilms
 from dolfinx_mbd.dynamics.stepping.step_errors import StepError
-from dolfinx_mbd.dynamics.stepping.step_factor import StepFactor
+from dolfinx_mbd.dynamics.stepping.step_factor import ExtrapolatedFactor, StepFactor
 from dolfinx_mbd.kernels.time_steps import correct, right_hand_side
 from dolfinx_mbd.mechanism.system import State
 
@@ -147,10 +147,13 @@ class Corrector:
             self.factor = self._stiffness.renewable(self.factor, derivatives)
         return self.factor
 
-    def adopt(self, factor: StepFactor) -> None:
-        """Use the factor of a matrix at the point of evaluation."""
+    def adopt(self, factor: StepFactor | ExtrapolatedFactor) -> None:
+        """Use the factor of a matrix at the point of evaluation, or extrapolated to the next one.
+
+        An extrapolated factor contains the rotation of the bodies already.
+        """
         self.factor = factor
-        self.corotation.start()
+        self.corotation.start(rotates=isinstance(factor, StepFactor))
 
     def renew_films(self, derivatives: Derivatives) -> bool:
         """Renew only the elastic films in the factor after a residual; return False without them.

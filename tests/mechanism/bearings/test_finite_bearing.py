@@ -10,10 +10,17 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.errors import AccuracyWarning, InputError, SolverError
+from dolfinx_mbd.errors import (
+    AccuracyWarning,
+    InputError,
+    SolverError,
+    UnitsWarning,
+    recorded_warnings,
+)
 from dolfinx_mbd.kernels.films.fields import ENTRAINED, FACE, SOURCE
 from dolfinx_mbd.mechanism.bearings import (
     Asperities,
+    FilmBearing,
     FiniteBearing,
     Oil,
     OilSupply,
@@ -324,6 +331,7 @@ def test_vogel() -> None:
         ({"shape": 3}, "shape"),
         ({"supply": [3]}, "supply"),
         ({"supply": [OilSupply(1e5, position=1.0)]}, "supply"),
+        ({"supply": [OilSupply(1e5, length=1.001 * R, round=True)]}, "wider than the bearing"),
     ],
 )
 def test_errors(options: dict[str, object], match: str) -> None:
@@ -333,9 +341,45 @@ def test_errors(options: dict[str, object], match: str) -> None:
         {"pressure": -1.0},
         {"pressure": 1.0, "arc": 0.0},
         {"pressure": 1.0, "length": 0},
+        {"pressure": 1.0, "arc": 6.3, "round": True},
     ):
         with pytest.raises(InputError):
             OilSupply(**wrong)
+
+
+def test_largest_hole() -> None:
+    """A hole as wide as the bearing is that without a length; a wider groove has no ends."""
+    hole = {"pressure": 2e5, "angle": 1.0, "arc": 0.5}
+    pairs = [
+        (OilSupply(**hole, round=True, length=R), OilSupply(**hole, round=True)),
+        (OilSupply(**hole, length=3 * R), OilSupply(**hole)),
+    ]
+    for pair in pairs:
+        films = [bearing(R, (48, 8), supply=[area]) for area in pair]
+        y = films[0].motion_vector((0.4 * C, 0.2 * C), speed=SPEED)
+        first, second = (film.pressure(y) for film in films)
+        assert first.max() > 2e5 and np.array_equal(first, second)
+
+
+UNITS: dict[str, dict[str, float]] = {
+    "radius": {"radius": 1e3 * R, "length": 1e3 * R, "clearance": 1e3 * C},  # all in mm
+    "length": {"length": 1e3 * R},
+    "clearance": {"clearance": 0.06 * R},
+    "viscosity": {"viscosity": 12.0},  # in cP
+}
+
+
+@pytest.mark.parametrize("quantity", UNITS)
+@pytest.mark.parametrize("kind", [ShortBearing, FiniteBearing])
+def test_units(quantity: str, kind: type[FilmBearing]) -> None:
+    """Lengths in mm and viscosities in cP give a warning, and SI units none."""
+    sizes = {"radius": R, "length": R, "clearance": C, "viscosity": MU}
+    with recorded_warnings() as records:
+        kind("film", *ENDS, *sizes.values())
+    assert not records
+    with pytest.warns(UnitsWarning, match="bearing 'film'") as warned:
+        kind("film", *ENDS, *(sizes | UNITS[quantity]).values())
+    assert [record.message.quantity for record in warned] == [quantity]  # type: ignore[union-attr]
 
 
 def test_a_gap_that_is_not_finite() -> None:
