@@ -71,13 +71,13 @@ class Corotation:
         self._origin, self._turns = np.zeros((2, len(rows), 3, 3))
         self._rotates = len(rows) > 0
 
-    def start(self, rotates: bool = True) -> None:
-        """Store the present orientations as those of a new factor.
+    def stop(self) -> None:
+        """Do not rotate the present factor."""
+        self._rotates = False
 
-        Args:
-            rotates: Whether the factor rotates with the bodies.
-        """
-        self._rotates = rotates and len(self.groups) > 0
+    def start(self) -> None:
+        """Store the present orientations as those of a new factor."""
+        self._rotates = len(self.groups) > 0
         self._origin = np.empty_like(self._turns)  # the memory may contain the old array
         orientations(self.groups, self._eqs.q, self._eqs.rotation, self._origin)
 
@@ -96,7 +96,7 @@ class Corotation:
 
     def memory(self) -> dict[str, Array]:
         """Return the entry of the memory of a stepper with a factor."""
-        return {_NAME: self._origin} if len(self.groups) else {}
+        return {_NAME: self._origin} if self._rotates else {}
 
     def restore(self, memory: Mapping[str, Any]) -> bool:
         """Restore the orientations; return False if they are not those of the present groups.

@@ -98,7 +98,7 @@ class Corrector:
         self.corotation = Corotation(eqs)
         self.films = OpenFilms(eqs, self.measure.lengths)
         self._has_films = bool(self.films)
-        self._stiffness = FilmStiffness(eqs)
+        self._stiffness = FilmStiffness(eqs, self.mass)
         self.renews = bool(self._stiffness) and not (sparse or internal)
 
     # ---- residual and matrix --------------------------------------------------------------------
@@ -129,6 +129,12 @@ class Corrector:
         """
         a_by_move, v_by_move, _ = derivatives
         matrix, mass = self.matrix.evaluate(self.eqs, t, move, a_by_move, v_by_move)
+        self.factorizations += 1
+        if self.renews:
+            self.factor = self._stiffness.factor(matrix, dt, mass, derivatives)
+            if self.factor is not None:
+                self.corotation.stop()  # this factor rotates with the bodies itself
+                return self.factor
         factorize = SparseFactor if self.sparse else DenseFactor.of
         try:
             self.factor = factorize(matrix, dt, mass)
@@ -141,10 +147,7 @@ class Corrector:
                 "in a singular position or have redundant constraints",
                 t,
             ) from None
-        self.factorizations += 1
         self.corotation.start()
-        if self.renews and isinstance(self.factor, DenseFactor):
-            self.factor = self._stiffness.renewable(self.factor, derivatives)
         return self.factor
 
     def adopt(self, factor: StepFactor | ExtrapolatedFactor) -> None:
@@ -153,7 +156,15 @@ class Corrector:
         An extrapolated factor contains the rotation of the bodies already.
         """
         self.factor = factor
-        self.corotation.start(rotates=isinstance(factor, StepFactor))
+        if isinstance(factor, StepFactor):
+            self.corotation.start()
+        else:
+            self.corotation.stop()
+
+    def move_films(self, derivatives: Derivatives) -> None:
+        """Renew joints, axes of bodies and directions of films in the factor, after a residual."""
+        if isinstance(self.factor, FilmFactor):
+            self.factor = self._stiffness.moved(self.factor, derivatives)
 
     def renew_films(self, derivatives: Derivatives) -> bool:
         """Renew only the elastic films in the factor after a residual; return False without them.
@@ -172,11 +183,13 @@ class Corrector:
 
     def restore_factor(self, memory: Mapping[str, Any]) -> None:
         """Restore the factor that `memory` describes; None without it or its orientations."""
-        self.factor = restore_factor(memory)
-        if "film_jacobian" in memory and isinstance(self.factor, DenseFactor):
-            self.factor = FilmFactor.restored(self.factor, memory)
-        if not self.corotation.restore(memory):
-            self.factor = None
+        if "film_groups" in memory:
+            self.factor = FilmFactor.restored(memory)
+            self.corotation.stop()
+        else:
+            self.factor = restore_factor(memory)
+            if not self.corotation.restore(memory):
+                self.factor = None
 
     def has_factor_for(self, dt: float) -> bool:
         """Return whether the factor is that of steps of length dt (s)."""
@@ -283,7 +296,10 @@ class Corrector:
             factor = self.refactor(state.time, dt, np.zeros(n), derivatives)
         rhs = np.zeros(len(self._rhs))
         rhs[:n] = change
-        rhs[:n] = factor.mass @ self.corotation.back(rhs)[:n]  # this mass matrix is not rotated
+        if isinstance(factor, FilmFactor):
+            rhs[:n] = factor.inertia(change)
+        else:
+            rhs[:n] = factor.mass @ self.corotation.back(rhs)[:n]  # the matrix is not rotated
         return self.corotation.forward(factor.solve(rhs))[:n], factor.mass
 
     def _residual_size(self, a_by_move: float) -> float:
