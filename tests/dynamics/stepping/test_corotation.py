@@ -135,9 +135,11 @@ def test_the_motion_is_that_with_a_factor_of_each_iteration(name: str) -> None:
     state, stepper = run(system, dt, 150, tolerance=tolerance)
     fresh, without = run(system, dt, 150, tolerance=tolerance, reuse=False)
     assert 2 * stepper.factorizations < without.factorizations
+    round_off = 1e-13 / dt**2  # of accelerations, as that of angles of about 1 rad is 1e-13
     for key, allowed, floor in (("q", 1e-8, 0), ("v", 1e-7, 0), ("a", 1e-5, 1), ("lam", 1e-5, 1)):
         one, other = getattr(state, key), getattr(fresh, key)
-        assert np.abs(one - other).max() < allowed * np.abs(other).max(initial=floor), key
+        limit = allowed * np.abs(other).max(initial=floor) + round_off * (key == "a")
+        assert np.abs(one - other).max() < limit, key
 
 
 @pytest.mark.parametrize("name", MOTIONS)
