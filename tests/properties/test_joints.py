@@ -98,7 +98,7 @@ def quaternion(R: Array) -> Array:
 
 
 def put(name: str, motion: tuple[Array, ...]) -> Assembler:
-    """Move two bodies so that their frames have the relative pose of a case; set v and λ."""
+    """Return the assembler at the relative pose of the case, with the velocities of `motion`."""
     eqs, case = assembler_of(name), CASES[name]
     p1, turn, v1, w1, d, twist, v2, w2 = motion
     Q1 = exp_rotation(3.0 * turn)
@@ -117,7 +117,7 @@ def put(name: str, motion: tuple[Array, ...]) -> Assembler:
 
 
 def slopes(eqs: Assembler, function: Callable[[], Array], h: float = 4e-4) -> Array:
-    """Return the derivatives with respect to the increments by differences of sixth order."""
+    """Return the derivatives with respect to the increments, by central differences."""
     q, columns = eqs.q.copy(), []
     weights = {1: 0.75, 2: -0.15, 3: 1 / 60}
     for e in np.eye(len(eqs.v)):
@@ -133,7 +133,7 @@ def slopes(eqs: Assembler, function: Callable[[], Array], h: float = 4e-4) -> Ar
 
 
 def close(one: Array, other: Array, tolerance: float = 1e-9) -> bool:
-    """Return whether the largest difference is small, relative to values above one."""
+    """Return whether the largest difference is below `tolerance` times max(1, largest value)."""
     size = max(1.0, float(np.abs(other).max(initial=0.0)))
     return float(np.abs(one - other).max(initial=0.0)) < tolerance * size
 
@@ -147,7 +147,7 @@ def matrix(eqs: Assembler) -> Array:
 @pytest.mark.parametrize("name", CASES)
 @given(motion=motions)
 @some
-def test_gradients_are_differences_of_the_values(name: str, motion: tuple[Array, ...]) -> None:
+def test_gradients_agree_with_finite_differences(name: str, motion: tuple[Array, ...]) -> None:
     eqs = put(name, motion)
     positions = ~eqs.system.velocity_rows
     expected = slopes(eqs, lambda: eqs.constraints(0.0))
@@ -159,7 +159,7 @@ def test_gradients_are_differences_of_the_values(name: str, motion: tuple[Array,
 @pytest.mark.parametrize("name", CASES)
 @given(motion=motions)
 @some
-def test_second_derivatives_are_differences_of_gradients(
+def test_second_derivatives_agree_with_finite_differences(
     name: str, motion: tuple[Array, ...]
 ) -> None:
     eqs = put(name, motion)
@@ -171,7 +171,9 @@ def test_second_derivatives_are_differences_of_gradients(
 @pytest.mark.parametrize("name", CASES)
 @given(motion=motions)
 @some
-def test_the_stiffness_of_joint_forces(name: str, motion: tuple[Array, ...]) -> None:
+def test_the_stiffness_of_joint_forces_agrees_with_finite_differences(
+    name: str, motion: tuple[Array, ...]
+) -> None:
     eqs = put(name, motion)
     eqs.v[:] = 0.0
     eqs.residual(0.0)
@@ -210,10 +212,10 @@ def test_joint_forces_have_no_power(name: str, motion: tuple[Array, ...]) -> Non
 @pytest.mark.parametrize("name", CASES)
 @given(motion=motions, rigid=st.tuples(*[vectors] * 2))
 @some
-def test_a_rigid_motion_of_everything(
+def test_a_rigid_motion_of_the_mechanism_rotates_the_joint_forces(
     name: str, motion: tuple[Array, ...], rigid: tuple[Array, ...]
 ) -> None:
-    """It rotates the joint forces and changes no constraint."""
+    """The values of the constraints and the joint forces in rotated axes do not change."""
     eqs = put(name, motion)
     values, (w,), Q = (
         eqs.constraints(0.0).copy(),

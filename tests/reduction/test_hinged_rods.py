@@ -138,7 +138,7 @@ def test_surfaces_that_are_not_a_whole_cylinder() -> None:
 
 @pytest.mark.parametrize("redundant", ["stop", "drop", "keep"])
 def test_a_four_bar_of_flexible_links(redundant: Any) -> None:
-    """Its motion is that with non-redundant joints, as no force acts normal to the plane."""
+    """The motion agrees with that of non-redundant joints, as no force acts normal to the plane."""
     settings = {"t_end": 0.02, "dt": 2e-4}
     gravity = (0.0, -9.81, 0.0)
     system = four_bar(gravity=gravity)

@@ -29,7 +29,7 @@ def arm() -> mbd.System:
 
 
 def test_an_accelerometer_measures_the_proper_acceleration() -> None:
-    """It is the second derivative of the position minus gravity, in axes of the body."""
+    """The proper acceleration is the acceleration minus gravity, in the axes of the body."""
     run = mbd.simulate(arm(), t_end=0.2, dt=2e-4)
     x = run.sensor("arm", "right", "position")
     dt = run.time[1]

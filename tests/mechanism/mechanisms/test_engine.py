@@ -63,7 +63,7 @@ def test_a_bank_turns_the_motion() -> None:
 
 
 def test_different_rods() -> None:
-    """Both cylinders move equally: the rod of twice the mass has twice the energy."""
+    """The rods move equally: the rod of twice the mass has twice the kinetic energy."""
     heavy = rigid_rod(length=0.137, mass=0.6, thickness=0.01)
     design = EngineDesign(cylinders=2)
     run = simulate(inline_engine([ROD, heavy], design, speed=100.0), t_end=5e-3, dt=1e-4)
