@@ -297,9 +297,9 @@ def test_whirl_of_a_shaft(speed: float) -> None:
         z = orbits(scene, k)
         tip = z[np.argmax(np.abs(z).sum(axis=1))]
         first, later = tip.real, (tip * np.exp(0.5j)).real  # half a radian later
-        turn = np.cross(first, later)[2] / np.linalg.norm(first) ** 2
+        sine = np.cross(first, later)[2] / np.linalg.norm(first) ** 2
         forward = "forward" in title
-        assert turn == pytest.approx(np.sin(0.5) * (1 if forward == (speed > 0) else -1), rel=0.02)
+        assert sine == pytest.approx(np.sin(0.5) * (1 if forward == (speed > 0) else -1), rel=0.02)
         view = scene["views"][k]
         assert view["frequency"] == pytest.approx(modes.frequencies[k])
         assert np.abs(z).max() == pytest.approx(0.06 * scene["length"], rel=0.5)

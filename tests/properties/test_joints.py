@@ -223,9 +223,9 @@ def test_a_rigid_motion_of_the_mechanism_rotates_the_joint_forces(
         exp_rotation(3.0 * rigid[0]),
     )
     for part in eqs.system.q_slices:
-        p, turn = eqs.q[part][:3], eqs.q[part][3:]
+        p, orientation = eqs.q[part][:3], eqs.q[part][3:]
         eqs.q[part][:3] = rigid[1] + Q @ p
-        eqs.q[part][3:] = quaternion(Q @ rotation_matrix(turn))
+        eqs.q[part][3:] = quaternion(Q @ rotation_matrix(orientation))
     eqs.update_poses(0.0)
     assert close(eqs.constraints(0.0), values, 1e-12)
     assert close(eqs.joint_wrenches()[0], (w.reshape(4, 3) @ Q.T).ravel(), 1e-11)

@@ -145,9 +145,9 @@ def test_a_four_bar_of_flexible_links(redundant: Any) -> None:
     assert redundancies(system) == []  # with the deformation, all constraints are independent
     run = simulate(system, **settings, redundant=redundant)
     plain = simulate(four_bar(hinges=False, gravity=gravity), **settings)
-    turned = np.ptp(plain.angles, axis=0)
-    assert turned.max() > 0.03
-    assert np.allclose(run.angles, plain.angles, atol=1e-4 * turned.max())
+    ranges = np.ptp(plain.angles, axis=0)
+    assert ranges.max() > 0.03
+    assert np.allclose(run.angles, plain.angles, atol=1e-4 * ranges.max())
     for name in "1234":
         one, other = run.joint(name).force[:, :2], plain.joint(name).force[:, :2]
         assert np.allclose(one, other, atol=1e-2 * np.abs(other).max())

@@ -51,8 +51,8 @@ def receptance(body: ReducedBody, omega: float) -> np.ndarray:
     rows = []
     for i in body.interfaces:
         x, y, z = i.point
-        turn = np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])  # θ×x
-        rigid = np.block([[np.eye(3), turn], [np.zeros((3, 3)), np.eye(3)]])
+        rotation = np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])  # θ×x
+        rigid = np.block([[np.eye(3), rotation], [np.zeros((3, 3)), np.eye(3)]])
         rows.append(np.hstack([rigid, i.motion]))
     G = np.vstack(rows)
     return G @ np.linalg.solve(K - omega**2 * M, G.T)

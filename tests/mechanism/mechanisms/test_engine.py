@@ -55,11 +55,13 @@ def test_a_bank_turns_the_motion() -> None:
     c, s = np.cos(bank), np.sin(bank)
     rotation = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
     for name in ("rod 1", "piston 1"):
-        flat, turned = (run.body(name).position for run in runs)
-        np.testing.assert_allclose(turned, flat @ rotation.T, atol=1e-9)
+        flat, rotated = (run.body(name).position for run in runs)
+        np.testing.assert_allclose(rotated, flat @ rotation.T, atol=1e-9)
     for name in ("gas 1", "main", "drive"):
-        flat, turned = (run.element(name).force for run in runs)
-        np.testing.assert_allclose(turned, flat @ rotation.T, atol=1e-5 * np.abs(flat).max() + 1e-9)
+        flat, rotated = (run.element(name).force for run in runs)
+        np.testing.assert_allclose(
+            rotated, flat @ rotation.T, atol=1e-5 * np.abs(flat).max() + 1e-9
+        )
 
 
 def test_different_rods() -> None:

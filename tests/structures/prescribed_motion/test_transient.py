@@ -294,8 +294,8 @@ def test_spin_up() -> None:
     T, final = 15.0, 6.0
 
     def omega(t: float) -> float:
-        turn = 2 * np.pi * min(t, T) / T
-        return final / T * (min(t, T) - T / (2 * np.pi) * np.sin(turn))
+        phase = 2 * np.pi * min(t, T) / T
+        return final / T * (min(t, T) - T / (2 * np.pi) * np.sin(phase))
 
     def alpha(t: float) -> float:
         return final / T * (1 - np.cos(2 * np.pi * t / T)) if t < T else 0.0
@@ -319,8 +319,8 @@ def test_spin_up() -> None:
         return run.points["tip"].displacement, run
 
     stiff, run = tip(18.0, True)
-    at = [round(t / 0.04) for t in EXACT]
-    assert stiff[at, 1] == pytest.approx(list(EXACT.values()), rel=0.01)
+    steps = [round(t / 0.04) for t in EXACT]
+    assert stiff[steps, 1] == pytest.approx(list(EXACT.values()), rel=0.01)
     assert stiff[:, 1].min() == pytest.approx(-0.5738, rel=0.003)
     assert run.time[np.argmin(stiff[:, 1])] == pytest.approx(6.76, abs=0.04)
     assert stiff[-75:, 0].mean() == pytest.approx(5.14e-4, rel=0.003)
@@ -442,8 +442,8 @@ def test_fields_are_those_of_the_points(comm: MPI.Intracomm, tmp_path: Path) -> 
     """A field evaluated at a vertex is the point's displacement; the file is written."""
     run = strip(comm, t_end=2e-5, dt=1e-6, fields_at=[1e-5, 2e-5])
     u = run.displacement(1)
-    at = np.flatnonzero(np.isclose(run.positions, [LENGTH, HEIGHT / 2]).all(axis=1))
-    local = u.x.array.reshape(-1, 2)[at].sum(axis=0)
+    tip = np.flatnonzero(np.isclose(run.positions, [LENGTH, HEIGHT / 2]).all(axis=1))
+    local = u.x.array.reshape(-1, 2)[tip].sum(axis=0)
     expected = run.points["tip"].displacement[-1, :2]
     assert comm.allreduce(local) == pytest.approx(expected, rel=1e-9)
     path = comm.bcast(str(tmp_path / "strip.bp"))
