@@ -32,6 +32,7 @@ from dolfinx_mbd.durability.recovery.stress import Source, any_recovery_of
 from dolfinx_mbd.durability.recovery.stressed_places import APART, worst_places
 from dolfinx_mbd.durability.strength_result import Strength, WeakPlace
 from dolfinx_mbd.errors import InputError, InputTypeError, ModelRangeWarning, warn
+from dolfinx_mbd.fem.compilation import compiled_expression
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.material_fields import BodyMaterials
 from dolfinx_mbd.fem.surface_integrals import body_size
@@ -261,7 +262,7 @@ def _greatest_values(
         rows = [[sigma[i, 0], sigma[i, 1], 0.0] for i in range(2)]
         sigma = ufl.as_matrix([*rows, [0.0, 0.0, 0.0]])
     value = _checked_criterion(criterion, sigma)
-    compiled = fem.Expression(value, points.reference)
+    compiled = compiled_expression(value, points.reference)
     count = len(points.cells) * len(points.reference)
     best, best_row = np.full(count, -np.inf), np.zeros(count, dtype=np.int64)
     finite = True

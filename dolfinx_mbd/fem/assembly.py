@@ -23,6 +23,7 @@ from ufl.core.expr import Expr
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.errors import InputError, SolverError
+from dolfinx_mbd.fem.compilation import compiled_form
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.fem.material_fields import BodyMaterials
@@ -221,12 +222,12 @@ def scalar_space(space: fem.FunctionSpace) -> fem.FunctionSpace:
 def _vectorized(form: ufl.Form) -> fem.Form:
     """Compile a form with `VECTOR_OPERATIONS` in addition to the user's options (collective)."""
     options = [*jit.get_options()["cffi_extra_compile_args"], *VECTOR_OPERATIONS]
-    return fem.form(form, jit_options={"cffi_extra_compile_args": options})
+    return compiled_form(form, jit_options={"cffi_extra_compile_args": options})
 
 
 def assembled_matrix(form: ufl.Form | fem.Form) -> PETSc.Mat:
     """Assemble a bilinear form; the caller destroys the matrix (collective)."""
-    A = fem_petsc.assemble_matrix(fem.form(form))
+    A = fem_petsc.assemble_matrix(compiled_form(form))
     A.assemble()
     return A
 
@@ -238,7 +239,7 @@ def reproducible_matrix(form: ufl.Form | fem.Form) -> PETSc.Mat:
     from run to run if more than two ranks share a node. DOLFINx adds them in the order of ranks.
     Collective.
     """
-    compiled = fem.form(form)
+    compiled = compiled_form(form)
     if compiled.mesh.comm.size < 3:
         return assembled_matrix(compiled)
     A = fem.create_matrix(compiled, la.BlockMode.expanded)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ufl.core.expr import Expr
 from ufl.domain import extract_domains
 
+from dolfinx_mbd.fem.compilation import compiled_expression
 from dolfinx_mbd.geometry.gmsh_model import MeshArrays
 
 try:
@@ -81,6 +82,6 @@ def interpolated(expression: Expr, space: fem.FunctionSpace) -> fem.Function:
     f = fem.Function(space)
     if not extract_domains(expression):  # numbers alone have no mesh
         expression = expression + fem.Constant(space.mesh, np.zeros(expression.ufl_shape))
-    f.interpolate(fem.Expression(expression, points() if callable(points) else points))
+    f.interpolate(compiled_expression(expression, points() if callable(points) else points))
     f.x.scatter_forward()
     return f

@@ -23,6 +23,7 @@ from dolfinx.mesh import Mesh
 from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.fem.compilation import compiled_expression
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.linalg.blocks import gram
 
@@ -58,7 +59,7 @@ def geometric_products(
     points, weights = map(np.asarray, basix.make_quadrature(cell_type, degree))
     gradients = _gradient_products(space, points, weights)
     function = fem.Function(space)
-    S = fem.Expression(_on_reference_cell(mesh, stress(function)), points)
+    S = compiled_expression(_on_reference_cell(mesh, stress(function)), points)
     entries, indptr, indices = _half_pattern(space)
     num_nodes = len(indptr) - 1
     fields = _with_ghosts(space, displacements)

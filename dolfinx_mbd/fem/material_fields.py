@@ -2,7 +2,7 @@
 
 A single material gives `Constant`s, and several materials give piecewise constant functions. A
 compiled form is therefore reused for other values. Expressions (graded materials, axes that depend
-on the position) are compiled into the form.
+on the position) are compiled into the form, without their numbers (`fem.compilation`).
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, geometric_matrix, rigid_motions
 from dolfinx_mbd.fem.compat import geometry_degree
+from dolfinx_mbd.fem.compilation import compiled_form
 from dolfinx_mbd.fem.elastic_model import check_prestress
 from dolfinx_mbd.fem.free_motions import centred_motions, determinate_dofs
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply, solve
@@ -131,7 +132,7 @@ def _equilibrium(
     u, v = fem.Function(V), ufl.TestFunction(V)
     sigma = problem.materials.stress(u) + initial
     measure = _measure(V, initial)
-    form = fem.form(ufl.inner(sigma, strain(v)) * measure)
+    form = compiled_form(ufl.inner(sigma, strain(v)) * measure)
     thickness = 1.0 if problem.thickness is None else problem.thickness
 
     def residual() -> tuple[Array, float]:

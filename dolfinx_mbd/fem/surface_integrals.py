@@ -12,6 +12,7 @@ from dolfinx.mesh import Mesh, meshtags
 from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
+from dolfinx_mbd.fem.compilation import compiled_form
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ def surface_moments(mesh: Mesh, facets: NDArray[np.int32]) -> SurfaceMoments:
     second, normal = (fem.Constant(mesh, np.zeros((gdim, gdim))) for _ in range(2))
     n, r = ufl.FacetNormal(mesh), ufl.SpatialCoordinate(mesh) - origin
     quadratic = ufl.dot(r, second * r) + ufl.dot(n, normal * n)
-    form = fem.form((amplitude + ufl.dot(first, r) + quadratic) * ds)
+    form = compiled_form((amplitude + ufl.dot(first, r) + quadratic) * ds)
 
     def integral(weight: fem.Constant, entry: int | tuple[int, ...]) -> float:
         weight.value[entry] = 1.0
@@ -81,7 +82,7 @@ def body_size(mesh: Mesh) -> float:
 
 def volume_integral(mesh: Mesh, integrand: Any) -> float:
     """Return the integral of a UFL expression over all cells (collective)."""
-    form = fem.form(integrand * ufl.dx(domain=mesh))
+    form = compiled_form(integrand * ufl.dx(domain=mesh))
     return float(mesh.comm.allreduce(fem.assemble_scalar(form)))
 
 

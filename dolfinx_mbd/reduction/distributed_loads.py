@@ -22,6 +22,7 @@ from dolfinx_mbd.body import LoadPattern
 from dolfinx_mbd.checks import array, instance, reject
 from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.fem.assembly import ElasticProblem, in_space, rigid_motions
+from dolfinx_mbd.fem.compilation import compiled_form
 from dolfinx_mbd.fem.linalg.blocks import gram
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.forms import traction_load
@@ -137,7 +138,7 @@ def load_vectors(problem: ElasticProblem, loads: Mapping[str, LoadForm]) -> Arra
                 argument="loads",
                 value=load,
             )
-        vector = fem.assemble_vector(fem.form(form))
+        vector = fem.assemble_vector(compiled_form(form))
         vector.scatter_reverse(la.InsertMode.add)
         with shared_errors(problem.comm):
             F[:, column] = vector.array[: problem.num_owned]

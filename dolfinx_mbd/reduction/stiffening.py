@@ -31,6 +31,7 @@ from dolfinx_mbd.fem.assembly import (
     scalar_space,
 )
 from dolfinx_mbd.fem.compat import geometry_degree
+from dolfinx_mbd.fem.compilation import compiled_form
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.geometric_products import geometric_products, has_simplices
 from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
@@ -181,7 +182,7 @@ def _products(
         return
     W = scalar_space(V)
     p, q, u0 = ufl.TrialFunction(W), ufl.TestFunction(W), fem.Function(V)
-    form = fem.form(geometric_stiffness(p, q, stress(u0), measure))
+    form = compiled_form(geometric_stiffness(p, q, stress(u0), measure))
     A, fields = fem_petsc.create_matrix(form), blocked(vectors, dim)
     for displacement in displacements.T:
         as_function(V, displacement, u0)

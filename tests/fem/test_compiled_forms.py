@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import ffcx.codegeneration.jit as ffcx_jit
 import numpy as np
@@ -17,12 +18,21 @@ from dolfinx.jit import DOLFINX_DEFAULT_JIT_OPTIONS
 from dolfinx.mesh import create_unit_square
 from mpi4py import MPI
 
+import dolfinx_mbd as mbd
 from dolfinx_mbd import ElasticModel, ReductionOptions
 from dolfinx_mbd.durability.recovery.sections import section_modes
 from dolfinx_mbd.durability.recovery.stress import Recovery, envelope
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.fem.modal.natural_modes import modal_analysis
-from dolfinx_mbd.forms import Material, Orthotropic, Temperature
+from dolfinx_mbd.forms import (
+    GradedMaterial,
+    Material,
+    Orthotropic,
+    Temperature,
+    elastic_stiffness,
+    neo_hookean,
+    strain,
+)
 from dolfinx_mbd.reduction import reduce
 from dolfinx_mbd.reduction.distributed_loads import body_force, pressure, traction
 from dolfinx_mbd.reduction.mesh_damping import Viscous
@@ -107,6 +117,68 @@ def stress(comm: MPI.Intracomm, k: int) -> None:
     section_modes(recovery, (LENGTH / 2, 0.0, 0.0), (1.0, 0.1 * k, 0.0))
 
 
+def own_stiffness(comm: MPI.Intracomm, k: int) -> None:
+    """Find modes of a bar with a stiffness and a density of the user."""
+    mesh = bar(comm, k).mesh
+    V = fem.functionspace(mesh, ("Lagrange", 2, (3,)))
+    u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
+    moduli = (2e11, 7e10)[k] * np.array([[1.3, 0.4, 0.3], [0.4, 1.1, 0.6], [0.3, 0.6, 0.9]])
+    normal = [ufl.as_vector([strain(w)[i, i] for i in range(3)]) for w in (u, v)]
+    form = ufl.inner(ufl.as_matrix(moduli + 1e9 * k) * normal[0], normal[1]) * ufl.dx
+    form = form + elastic_stiffness(u, v, material(k))
+    density = (7850 + k) * (1 + (0.3, 0.9)[k] * ufl.SpatialCoordinate(mesh)[0])
+    model = ElasticModel(mesh, space=V, stiffness=form, density=density)
+    modal_analysis(model, num_modes=2)
+
+
+def graded(comm: MPI.Intracomm, k: int) -> None:
+    """Reduce a bar whose constants depend on the position."""
+    mesh = bar(comm, k)
+    x = ufl.SpatialCoordinate(mesh.mesh)
+    E = ufl.conditional(ufl.lt(x[0], 0.11 + k), (2e11, 7e10)[k] * (1 + (0.3, 0.9)[k] * x[0]), 9e10)
+    reduce(mesh, GradedMaterial(E, 0.3 + 0.01 * k, 7850.0 - k), interfaces=ENDS, num_modes=2)
+
+
+def own_energy(comm: MPI.Intracomm, k: int) -> None:
+    """Simulate a bar with an energy of the user, with two constants and two exponents."""
+    rubber = Material((1e6, 3e6)[k], (0.3, 0.35)[k], 1000.0 + k)
+    (a, b), (m, n) = ((1e5, 3e5), (3.1e5, 1.1e5))[k], ((1.3, 2.7), (2.9, 1.7))[k]
+
+    def energy(u: Any) -> Any:
+        F = ufl.variable(ufl.Identity(3) + ufl.grad(u))
+        E = (F.T * F - ufl.Identity(3)) / 2
+        stretches = 1 + ufl.inner(E, E)
+        return neo_hookean(u, rubber) + a * (stretches**m - 1) + b * (stretches**n - 1)
+
+    body = mbd.MeshBody("bar", bar(comm, k), material=rubber, energy=energy)
+    mbd.simulate(mbd.System([body], gravity=(0, 0, -9.81 - k)), t_end=1e-4, dt=1e-4)
+
+
+def own_loads(comm: MPI.Intracomm, k: int) -> None:
+    """Reduce a bar with loads that are UFL expressions."""
+    mesh = bar(comm, k)
+    x, (a, b) = ufl.SpatialCoordinate(mesh.mesh), ((0.11, 0.9), (0.9, 0.11))[k]
+    loads = {
+        "wind": traction(mesh, "top", ufl.as_vector([a * x[0] + b * x[1] ** 2, 300 + k, 1.7 + k])),
+        "fall": body_force((a * ufl.sin(30 * x[0]), b, 0.0)),
+    }
+    options = ReductionOptions(loads=loads)
+    reduce(mesh, material(k), interfaces=ENDS, num_modes=2, options=options)
+
+
+def own_criterion(comm: MPI.Intracomm, k: int) -> None:
+    """Compute an equivalent stress of the user."""
+    recovery = Recovery(reduced(comm, k, stiffening=False))
+    eta = 1e-6 * np.ones((2, recovery.displacements.shape[1]))
+    weight = (0.8, 0.3)[k]
+
+    def criterion(sigma: Any) -> Any:
+        s = ufl.dev(sigma)
+        return weight * ufl.sqrt(1.5 * ufl.inner(s, s)) + (1 - weight) * ufl.tr(sigma)
+
+    mbd.strength(recovery, eta, criterion=criterion, limit=250e6 + k)
+
+
 CASES: dict[str, Callable[[MPI.Intracomm, int], object]] = {
     "rigid interfaces": reduced,
     "averaged interfaces": lambda comm, k: reduced(comm, k, kind="averaged"),
@@ -117,6 +189,11 @@ CASES: dict[str, Callable[[MPI.Intracomm, int], object]] = {
     "heat": lambda comm, k: reduced(comm, k, prestress=Temperature(60.0 + k), stiffening=False),
     "loads": with_loads,
     "stress, section forces": stress,
+    "own stiffness, own density": own_stiffness,
+    "graded material": graded,
+    "own energy": own_energy,
+    "own loads": own_loads,
+    "own criterion": own_criterion,
 }
 
 
@@ -128,7 +205,7 @@ def test_other_numbers_need_no_new_code(comm: MPI.Intracomm, case: str) -> None:
     assert comm.allgather(commands) == [[]] * comm.size
 
 
-def test_a_number_in_a_form_is_new_code(comm: MPI.Intracomm) -> None:
+def test_a_number_in_a_form_of_dolfinx_is_new_code(comm: MPI.Intracomm) -> None:
     """The counter of the other tests finds new forms."""
     mesh = bar(comm, 0).mesh
     number = comm.bcast(float(np.random.default_rng().random()), root=0)

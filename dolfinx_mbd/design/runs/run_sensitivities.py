@@ -46,8 +46,6 @@ LARGEST_MOVE = 1e-3  # largest increment of a coordinate in a difference of outp
 INCREMENT_FRACTIONS = (1.0, 1 / 4, 1 / 16, 1 / 64)  # of the largest increment, tried in this order
 ORDER_TOLERANCE = 1e-2  # accepted relative difference between quotients of second and fourth order
 BLOCK = 64  # number of steps whose terms of the parameters or loads are computed together
-# Number of steps whose equations are stored at the same time, and largest memory for them, bytes
-_PENDING, _MEMORY = 4, 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,24 +185,20 @@ def run_sensitivities(
     states, derivatives = [state], [(*x[:3], multipliers)]
     x = np.array([x[0], velocity, *x[2:]])
     unchecked, loads = [state], list[Array | None]([None])
-    pending = [StepEquations(stepper, dt, during_run=True) for _ in range(_pending(stepper))]
-    for first in range(0, count, len(pending)):
-        block: list[State] = []
-        for equations, _ in zip(pending, range(first, count), strict=False):
-            after = stepper.step(state, dt)
-            equations.linearize(state, after)
-            loads.append(terms.load_values(stepper.assembler, after.time))
-            block.append(state := after)
-        unchecked += block
-        if len(unchecked) > BLOCK or first + len(pending) >= count:
+    equations = StepEquations(stepper, dt, during_run=True)
+    for k in range(1, count + 1):
+        after = stepper.step(state, dt)
+        equations.linearize(state, after)
+        loads.append(terms.load_values(stepper.assembler, after.time))
+        unchecked.append(state := after)
+        if len(unchecked) > BLOCK or k == count:
             terms.check_jumps(unchecked, loads)
             unchecked, loads = unchecked[-1:], loads[-1:]
-        explicit = zip(pending, block, *terms.equations(block), strict=False)
-        for k, (equations, after, *parts) in enumerate(explicit, start=first + 1):
-            x, multipliers = equations.forward(x, *parts)
-            if k % stride == 0 or k == count:
-                states.append(after)
-                derivatives.append((*x[:3], multipliers))
+        (rows,), (misfits,) = terms.equations([state])
+        x, multipliers = equations.forward(x, rows, misfits)
+        if k % stride == 0 or k == count:
+            states.append(state)
+            derivatives.append((*x[:3], multipliers))
     run = Solution(
         terms.system,
         states,
@@ -213,12 +207,6 @@ def run_sensitivities(
     )
     q, v, a, lam = (np.array(part) for part in zip(*derivatives, strict=True))
     return RunSensitivities(run, values, q, _Neighbours(terms, run, (q, v, a, lam)))
-
-
-def _pending(stepper: Stepper) -> int:
-    """Return the number of steps whose equations are stored at the same time."""
-    size = stepper.system.num_velocities + stepper.system.num_constraints
-    return max(1, min(_PENDING, _MEMORY // (32 * size * size)))
 
 
 def neighbours(

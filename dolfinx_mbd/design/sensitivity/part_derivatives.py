@@ -13,6 +13,7 @@ from dolfinx_mbd.design.sensitivity.parameters import MatrixDerivatives
 from dolfinx_mbd.durability.recovery.skin_stress import skin_stress
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem, assembled_matrix, blocked, projected
+from dolfinx_mbd.fem.compilation import compiled_form
 from dolfinx_mbd.fem.interfaces.bores import BorePatterns
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.reduction.distributed_loads import load_vectors
@@ -55,7 +56,7 @@ class PartDerivatives:
         changes = np.zeros_like(self.forces)
         for column, form in enumerate(forms):
             if form is not None:
-                b = fem.assemble_vector(fem.form(form))
+                b = fem.assemble_vector(compiled_form(form))
                 b.scatter_reverse(la.InsertMode.add)
                 changes[:, column] = b.array[: problem.num_owned]
         return changes

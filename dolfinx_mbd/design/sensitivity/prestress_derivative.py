@@ -19,6 +19,7 @@ from petsc4py import PETSc
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.fem.assembly import ElasticProblem, assembled_matrix, elastic_problem, scalar_space
+from dolfinx_mbd.fem.compilation import compiled_form
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.free_motions import centred_motions
@@ -74,7 +75,7 @@ class PrestressDerivatives:
         at_constant_u = of_form(geometric_stiffness(p, q, stress, measure))
         form = ufl.algorithms.expand_derivatives(at_constant_u)
         if not load.empty():
-            b = fem.assemble_vector(fem.form(load))
+            b = fem.assemble_vector(compiled_form(load))
             b.scatter_reverse(InsertMode.add)
             thickness = 1.0 if problem.thickness is None else problem.thickness
             forces = -thickness * b.array[: problem.num_owned, None]

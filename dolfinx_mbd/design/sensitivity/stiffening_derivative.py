@@ -32,6 +32,7 @@ from dolfinx_mbd.fem.assembly import (
     scalar_space,
     spin_fields,
 )
+from dolfinx_mbd.fem.compilation import compiled_form
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.forms import geometric_stiffness
@@ -200,7 +201,7 @@ def _case_matrices(problem: ElasticProblem, displacements: Array) -> list[PETSc.
     V, W = problem.space, scalar_space(problem.space)
     p, q, u = ufl.TrialFunction(W), ufl.TestFunction(W), fem.Function(V)
     form = geometric_stiffness(p, q, problem.materials.stress(u), gradient_measure(V))
-    compiled, matrices = fem.form(form), []
+    compiled, matrices = compiled_form(form), []
     for case in displacements.T:
         as_function(V, case, u)
         A = problem.scalar_mass.duplicate(copy=False)
@@ -224,7 +225,7 @@ class _StressStiffness:
         form = geometric_stiffness(p, q, law(self._u), measure)
         change = geometric_stiffness(p, q, law(self._moved), measure)
         explicit = ufl.algorithms.expand_derivatives(matrices.of_form(form))
-        self._change = fem.form(change if explicit.empty() else change + explicit)
+        self._change = compiled_form(change if explicit.empty() else change + explicit)
         self._matrix = problem.scalar_mass.duplicate(copy=False)
         self._factor = 1.0 if problem.thickness is None else problem.thickness
 

@@ -26,6 +26,7 @@ from dolfinx_mbd.body import ReducedBody, Skin
 from dolfinx_mbd.checks import function, instance, number, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import assembled_matrix, rigid_motions
+from dolfinx_mbd.fem.compilation import compiled_form
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.parallel import shared_errors
@@ -111,7 +112,7 @@ def _mesh_surface(reduction: Reduction, where: Where | None) -> RadiatingSurface
     tags = meshtags(mesh, dim, np.sort(facets), np.ones(len(facets), dtype=np.int32))
     ds = ufl.Measure("ds", domain=mesh, subdomain_data=tags)(1)
     one = fem.Constant(mesh, np.float64(1.0))
-    area = float(mesh.comm.allreduce(fem.assemble_scalar(fem.form(one * ds))))
+    area = float(mesh.comm.allreduce(fem.assemble_scalar(compiled_form(one * ds))))
     _check_area(area)
     u, v, n = ufl.TrialFunction(space), ufl.TestFunction(space), ufl.FacetNormal(mesh)
     A = assembled_matrix(ufl.dot(u, n) * ufl.dot(v, n) * ds)

@@ -29,6 +29,7 @@ from dolfinx_mbd.body.quantities import Quantity
 from dolfinx_mbd.body.stress_modes import values_over_time
 from dolfinx_mbd.checks import choice
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.fem.compilation import compiled_expression
 from dolfinx_mbd.fem.field_files import field_file
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.html import HtmlView, short_repr
@@ -152,7 +153,7 @@ def field_modes(space: fem.FunctionSpace, modes: Array, expression: Expr, points
     The expression is a vector from `linear_in`; modes have shape (owned dofs, n). Collective.
     """
     n, components, count = modes.shape[1], expression.ufl_shape[0], len(points.reference)
-    compiled = fem.Expression(expression, points.reference)
+    compiled = compiled_expression(expression, points.reference)
     function = fem.Function(space)
     with_ghosts = np.empty((len(function.x.array), n))
     for k in range(n):

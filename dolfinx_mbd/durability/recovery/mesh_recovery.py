@@ -26,6 +26,7 @@ from dolfinx_mbd.body.quantities import QUANTITIES, Quantity, quantity
 from dolfinx_mbd.durability.recovery.cell_fields import Fields, Place, check_writable, points_of
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import in_space
+from dolfinx_mbd.fem.compilation import compiled_expression
 from dolfinx_mbd.fem.field_files import SUFFIXES, field_file, frame_rows
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.parallel import raise_together
@@ -97,7 +98,7 @@ class MeshRecovery:
     def positions(self) -> Array:
         """Return the undeformed positions of the points of this rank, (points, 3), m."""
         mesh, points = self.space.mesh, self.points
-        compiled = fem.Expression(ufl.SpatialCoordinate(mesh), points.reference)
+        compiled = compiled_expression(ufl.SpatialCoordinate(mesh), points.reference)
         values = np.asarray(compiled.eval(mesh, points.cells))
         return in_space(values.reshape(-1, mesh.geometry.dim))
 
@@ -226,7 +227,7 @@ class MeshRecovery:
                 "stress": lambda: _components(self.stress()),
             }
             expressions = [parts[name]() for name in definition.needs]
-        compiled = [fem.Expression(e, self.points.reference) for e in expressions]
+        compiled = [compiled_expression(e, self.points.reference) for e in expressions]
         return definition, lambda motion, row: self._evaluate(compiled, motion, row)
 
     def _displacement(self) -> Expr:

@@ -30,6 +30,7 @@ from dolfinx_mbd.durability.recovery.stress import Recovery, Source, any_recover
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem import compat
 from dolfinx_mbd.fem.assembly import rigid_motions
+from dolfinx_mbd.fem.compilation import compiled_form
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.linalg.blocks import gram
 from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES
@@ -184,7 +185,7 @@ def section_modes(
     if dim == 2 and sigma.ufl_shape == (3, 3):
         sigma = ufl.as_matrix([[sigma[i, j] for j in range(2)] for i in range(2)])
     depth = fem.Constant(mesh, default_scalar_type(thickness if dim == 2 else 1.0))
-    form = fem.form(depth * ufl.inner(sigma, forms.strain(w)) * ufl.dx)
+    form = compiled_form(depth * ufl.inner(sigma, forms.strain(w)) * ufl.dx)
     work = np.zeros((len(motions), motions.shape[1]), order="F")
     for k in range(motions.shape[1]):
         as_function(space, motions[:, k], w)

@@ -20,6 +20,7 @@ from dolfinx_mbd.durability.recovery.mesh_recovery import MeshRecovery
 from dolfinx_mbd.durability.recovery.stress import Recovery, recovery_of
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.fem import compat
+from dolfinx_mbd.fem.compilation import compiled_expression
 from dolfinx_mbd.fem.fields import surface_nodes
 from dolfinx_mbd.parallel import on_rank_zero, shared_errors
 from dolfinx_mbd.reduction.result import Reduction
@@ -177,7 +178,7 @@ def skin_values(function: fem.Function) -> Array:
     mesh = space.mesh
     corners = np.asarray(basix.geometry(mesh.basix_cell()), dtype=float)
     cells = np.arange(mesh.topology.index_map(mesh.topology.dim).size_local, dtype=np.int32)
-    values = np.reshape(fem.Expression(function, corners).eval(mesh, cells), (1, -1, 1))
+    values = np.reshape(compiled_expression(function, corners).eval(mesh, cells), (1, -1, 1))
     _, averages = _averages(mesh, cells, values)
     return averages[0, :, 0]  # one component, one mode
 

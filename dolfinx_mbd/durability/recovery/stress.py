@@ -40,6 +40,7 @@ from dolfinx_mbd.durability.recovery.cell_fields import (
 from dolfinx_mbd.durability.recovery.mesh_recovery import MeshRecovery
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import in_space
+from dolfinx_mbd.fem.compilation import compiled_expression
 from dolfinx_mbd.fem.field_files import SUFFIXES, field_file, frame_rows
 from dolfinx_mbd.fem.fields import locate
 from dolfinx_mbd.fem.material_fields import body_materials
@@ -142,7 +143,7 @@ class Recovery:
     def positions(self) -> Array:
         """Return the positions of the points of this rank, shape (points, 3), m."""
         mesh, points = self.space.mesh, self.points
-        compiled = fem.Expression(ufl.SpatialCoordinate(mesh), points.reference)
+        compiled = compiled_expression(ufl.SpatialCoordinate(mesh), points.reference)
         x = np.asarray(compiled.eval(mesh, points.cells)).reshape(-1, mesh.geometry.dim)
         return in_space(x)
 

@@ -23,15 +23,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import block_diag, lu_factor, lu_solve
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError, extent
 from dolfinx_mbd.dynamics.assembly.rates import rate_rows, saddle, steady_accelerations
 from dolfinx_mbd.dynamics.start.position_assembly import restore
-from dolfinx_mbd.dynamics.stepping.convergence import Measure
+from dolfinx_mbd.dynamics.stepping.convergence import Measure, row_groups
 from dolfinx_mbd.errors import ModelRangeWarning, SolverError, warn
 from dolfinx_mbd.mechanism.protocol import BodyState
+from dolfinx_mbd.mechanism.system import System
 
 _TOLERANCE = 1e-11  # largest residual relative to the forces on a body
 _MAX_ITERATIONS = 30
@@ -42,6 +44,7 @@ _MAX_CORRECTION = 0.3  # largest correction, rad or relative to the size of the 
 _MIN_LOAD_STEP = 1e-3  # smallest increment of p
 _NEGLIGIBLE = 1e-6  # largest negligible deformation relative to the size of the mechanism
 _DIFFERENCE_STEP = 1e-5  # displacement for finite differences relative to the same size
+_ZERO = 1e-10  # derivatives of coordinates below this fraction of the largest one count as zero
 
 
 class EquilibriumError(SolverError):
@@ -70,6 +73,8 @@ class Balance:
         s = eqs.system
         self._measure = Measure(s)
         self._length = extent(eqs)
+        is_rotation = row_groups(s)[s.rigid] % 3 == 1
+        self._sizes = np.where(is_rotation, 1.0, max(self._length, 1.0))  # rad or m
         # Each elastic body with views of its coordinates and of the scale of its elastic equations
         self._bodies = [
             (body, eqs.q[q], eqs.scale[v][-body.num_elastic :])
@@ -193,8 +198,8 @@ class Balance:
         """
         eqs, start = self._eqs, self._eqs.q.copy()
         move, size = self._columns @ step, self._size(step)
-        largest = max(float(np.abs(move[eqs.system.rigid]).max()), 1e-300)
-        limit = _MAX_CORRECTION * max(self._length, 1.0) / largest
+        largest = max(float((np.abs(move[eqs.system.rigid]) / self._sizes).max()), 1e-300)
+        limit = _MAX_CORRECTION / largest
         fraction = min(1.0, limit)
         while np.isfinite(size) and fraction >= min(smallest, limit):
             try:
@@ -347,6 +352,7 @@ def _differences(
     """Differentiate Φ̈ for zero accelerations (nc, n) and steady elastic accelerations (n, n).
 
     Central differences with small displacements along the columns of X_q and X_v are used.
+    Columns whose motions affect different constraints and bodies share their differences.
     """
     s = eqs.system
     nearby = Assembler(s)
@@ -355,15 +361,49 @@ def _differences(
     values = np.zeros((2, s.num_constraints + len(s.elastic), X_q.shape[1]))
     size = np.maximum(np.abs(lengths * X_q).max(axis=0), 1e-300)
     steps = _DIFFERENCE_STEP * length / size
-    for j, h in enumerate(steps):
+    X_q, X_v = (np.where(np.abs(X) > _ZERO * np.abs(X).max(axis=0), X, 0.0) for X in (X_q, X_v))
+    affected = _affected(s, (X_q != 0.0) | (X_v != 0.0))
+    for group in _groups(affected):
+        moves, speeds = (X[:, group] @ steps[group] for X in (X_q, X_v))
         for side, sign in enumerate((1.0, -1.0)):
-            nearby.move(eqs.q, sign * h * X_q[:, j])
-            nearby.v[:] = eqs.v + sign * h * X_v[:, j]
+            nearby.move(eqs.q, sign * moves)
+            nearby.v[:] = eqs.v + sign * speeds
             nearby.update_poses(t)
             steady = steady_accelerations(nearby, s.rigid)[s.elastic]
             bias: Array = np.zeros(0)
             if s.num_constraints:
                 _, bias = nearby.constraint_rates(t)
-            values[side, :, j] = np.concatenate([bias, steady])
-    derivative = (values[0] - values[1]) / (2 * steps)
+            values[side][:, group] = np.concatenate([bias, steady])[:, None]
+    derivative = np.where(affected, values[0] - values[1], 0.0) / (2 * steps)
     return derivative[: s.num_constraints], derivative[s.num_constraints :]
+
+
+def _affected(system: System, moved: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which results of `_differences` (nc + n, columns) motions affect.
+
+    A constraint depends on the motions of two bodies, an elastic acceleration on those of one.
+
+    Args:
+        system: The mechanism.
+        moved: Whether a column moves a coordinate, (nv, columns).
+    """
+    s, of_rate = system, np.zeros(system.num_velocities, dtype=np.int64)
+    bodies = np.zeros((len(s.bodies), moved.shape[1]), dtype=bool)
+    for k, part in enumerate(s.v_slices):
+        bodies[k], of_rate[part] = moved[part].any(axis=0), k
+    entries = bodies[s.frame_body[s.first]] | bodies[s.frame_body[s.second]]
+    return np.concatenate([entries[s.row_entry], bodies[of_rate[s.elastic]]])
+
+
+def _groups(affected: NDArray[np.bool_]) -> list[list[int]]:
+    """Return groups of columns that have no nonzero row in common."""
+    groups: list[tuple[list[int], NDArray[np.bool_]]] = []
+    for j, rows in enumerate(affected.T):
+        for members, taken in groups:
+            if not (taken & rows).any():
+                members.append(j)
+                taken |= rows
+                break
+        else:
+            groups.append(([j], rows.copy()))
+    return [members for members, _ in groups]

@@ -17,7 +17,7 @@ from scipy.sparse import csc_matrix
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, TangentBlocks
 from dolfinx_mbd.dynamics.assembly.blocks import RepeatedAssembly, SparseBlocks
-from dolfinx_mbd.dynamics.stepping.step_factor import StepFactor
+from dolfinx_mbd.dynamics.stepping.step_factor import ExtrapolatedFactor, StepFactor
 from dolfinx_mbd.kernels.matrices import fill
 from dolfinx_mbd.mechanism.system import System
 
@@ -186,7 +186,7 @@ class SparseFactor:
         return {"dt": self.dt, "noise": self.noise, **parts}
 
 
-Factor = DenseFactor | SparseFactor | StepFactor
+Factor = DenseFactor | SparseFactor | StepFactor | ExtrapolatedFactor
 
 
 def restore_factor(memory: Mapping[str, Any]) -> Factor | None:

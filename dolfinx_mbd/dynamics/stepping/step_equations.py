@@ -15,7 +15,7 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.stepping.integrators import StepError, Stepper
-from dolfinx_mbd.dynamics.stepping.step_factor import StepFactor
+from dolfinx_mbd.dynamics.stepping.step_factor import ExtrapolatedFactor, StepFactor
 from dolfinx_mbd.kernels.matrices import fill
 from dolfinx_mbd.kernels.time_steps import rotate_rows, step_rotations
 from dolfinx_mbd.mechanism.system import State
@@ -35,7 +35,7 @@ class StepEquations:
         dt: Time step, s.
         adjoint: Whether `backward` is called after `linearize`, and not `forward`.
         during_run: Whether `linearize` is called after each step of the stepper. The stepper then
-            uses the exact tangent in its next step.
+            uses the exact tangents of the last two steps in its next step.
     """
 
     def __init__(
@@ -57,14 +57,21 @@ class StepEquations:
             if body.num_coordinates > body.num_velocities
         ]
         self._columns = np.array(columns, dtype=np.int64)
-        self._adjoint, self._factor = adjoint, StepFactor(self._at)
-        size = self._system.num_velocities + self._system.num_constraints
-        self._matrix = np.zeros((size, size), order="F")
+        self._adjoint = adjoint
+        self._factor, self._matrix = self._new_factor()
+        # the same of the step before the last one, with the number of steps
+        self._before = self._new_factor() if during_run else (self._factor, self._matrix)
+        self._count = 0
         self._tangent = self._at.zero_tangent()
         # For the rotation vector θ of each body in the step: the tangent operator T(θ), and
         # T(−θ)⁻¹, which maps an increment of the rotation before the step to one of θ
         self._turns = np.zeros((len(columns), 3, 3))
         self._carried = np.zeros((len(columns), 3, 3))
+
+    def _new_factor(self) -> tuple[StepFactor, Array]:
+        """Return a factor and its matrix, which LAPACK may overwrite."""
+        size = self._system.num_velocities + self._system.num_constraints
+        return StepFactor(self._at), np.zeros((size, size), order="F")
 
     def linearize(self, before: State, after: State) -> None:
         """Compute the equations of the step between two states."""
@@ -74,7 +81,8 @@ class StepEquations:
             at.update_wrenches(after.time)
         K, C, M, B = at.tangent(after.time, self._tangent)
         step_rotations(self._move(before, after), self._columns, self._turns, self._carried)
-        S = self._matrix
+        (self._factor, S), self._before = self._before, (self._factor, self._matrix)
+        self._matrix = S
         S[n:, n:] = 0.0
         a_by_move, v_by_move = 1.0 / self._move_by_a, self._v_by_a / self._move_by_a
         fill(K, C, M, B, self._columns, self._turns, a_by_move, v_by_move, self._mass, S)
@@ -83,7 +91,9 @@ class StepEquations:
             raise StepError(f"the exact tangent is singular at t = {after.time:g} s", after.time)
         if self._run is not None:
             self._factor.dt, self._factor.mass = self._dt, M
-            self._run.adopt(self._factor)
+            last, _ = self._before
+            self._run.adopt(ExtrapolatedFactor(self._factor, last) if self._count else self._factor)
+            self._count += 1
 
     def _move(self, before: State, after: State) -> Array:
         """Return the increment of the step (nv,)."""

@@ -98,6 +98,34 @@ class StepFactor:
         return {}
 
 
+class ExtrapolatedFactor:
+    """Inverse of the matrix of the next step, extrapolated from the last two steps.
+
+    The error of 2 S⁻¹ − S₀⁻¹, with the matrices S and S₀ of steps of equal length, is of second
+    order in the change of the matrix in a step. Most steps then need one correction only.
+
+    Args:
+        factor: Factors of S, with the attributes `dt` and `mass`.
+        before: Factors of S₀.
+    """
+
+    def __init__(self, factor: StepFactor, before: StepFactor) -> None:
+        self.dt, self.mass, self.noise = factor.dt, factor.mass, np.zeros(0)
+        self._factor, self._before = factor, before
+
+    def solve(self, right: Array) -> Array:
+        """Return the product with right-hand sides (unknowns,) or (unknowns, columns).
+
+        The right-hand sides are overwritten.
+        """
+        before = self._before.solve(right.copy(order="F"))
+        return np.asarray(2.0 * self._factor.solve(right) - before)
+
+    def memory(self) -> dict[str, Any]:
+        """Return nothing, as `StepFactor.memory`."""
+        return {}
+
+
 def _fronts(at: Assembler) -> tuple[list[list[int]], list[int]]:
     """Return the table of eliminated bodies, the largest first, and the unknowns coupled to them.
 

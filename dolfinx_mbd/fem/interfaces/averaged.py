@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.assembly import rigid_motions
+from dolfinx_mbd.fem.compilation import compiled_form
 from dolfinx_mbd.fem.linalg.blocks import gram
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class InterfaceMoments:
 
     def assembled(self, form: ufl.Form) -> Array:
         """Return the vectors of a form for all unit motions, shape (owned dofs, motions)."""
-        gdim, compiled = len(self.shift.value), fem.form(form)
+        gdim, compiled = len(self.shift.value), compiled_form(form)
         units = rigid_motions(np.vstack([np.zeros(gdim), np.eye(gdim)]))  # at 0 and on the axes
         units = units.reshape(gdim + 1, gdim, -1)
         raw = np.zeros((self._size, units.shape[2]), order="F")

@@ -22,6 +22,7 @@ from dolfinx_mbd.body import Bore, Interface
 from dolfinx_mbd.body.parts import POLYNOMIALS, circular_functions
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import ElasticProblem
+from dolfinx_mbd.fem.compilation import compiled_form
 from dolfinx_mbd.fem.cylinders import CORNER_TOLERANCE, facet_corners
 from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.fem.linalg.blocks import column_sums, gram
@@ -188,8 +189,8 @@ class _Surface:
         test = ufl.conditional(ufl.gt(cosine, 0.5), 4.0 * half**3 - 3.0 * half, 0.0)
         pressure = pattern + test * (1.0 - zeta**2)
         v = ufl.TestFunction(problem.space)
-        self._load = fem.form(pressure * ufl.inner(radial, v) * ds)
-        self._integral = fem.form(pattern * ds)
+        self._load = compiled_form(pressure * ufl.inner(radial, v) * ds)
+        self._integral = compiled_form(pattern * ds)
 
     def _nodal(self) -> Array:
         """Return the nodal forces of the selected pressure, shape (owned dofs,) (collective)."""

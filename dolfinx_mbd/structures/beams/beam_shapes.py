@@ -13,6 +13,7 @@ from ufl.core.expr import Expr
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.body import MaterialPoint, Skin
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.fem.compilation import compiled_expression
 from dolfinx_mbd.forms.beam_sections import Section
 from dolfinx_mbd.structures.beams.model import BeamModel, checked_place, gather_in_order
 
@@ -116,7 +117,7 @@ def _nodal_values(model: BeamModel, values: tuple[Expr | float, ...]) -> Array:
     if not any(isinstance(v, Expr) for v in values):
         return np.tile(np.array(values, dtype=float), (len(model.chain), 1))
     nodal = fem.Function(fem.functionspace(model.mesh, ("Lagrange", 1, (len(values),))))
-    nodal.interpolate(fem.Expression(ufl.as_vector(list(values)), np.array([[0.0], [1.0]])))
+    nodal.interpolate(compiled_expression(ufl.as_vector(list(values)), np.array([[0.0], [1.0]])))
     owned = nodal.x.array.reshape(-1, len(values))[: len(model.positions)]
     return gather_in_order(model, owned)
 

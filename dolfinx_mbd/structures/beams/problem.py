@@ -22,6 +22,7 @@ from dolfinx_mbd.body import Bore, Interface, LoadPattern, MaterialPoint, Skin, 
 from dolfinx_mbd.body.parts import SPINS
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import assembled_matrix
+from dolfinx_mbd.fem.compilation import compiled_form
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.inertia import Inertia, sign_field
 from dolfinx_mbd.fem.linalg.blocks import gram, multiply
@@ -244,8 +245,8 @@ def beam_matrices(
         a = beam.field(u)
         return integral(beam, lambda y, z: a.in_body(a.at(y, z)))
 
-    bilinear = fem.form(combine(of_displacement))
-    linear = fem.form(combine(lambda beam: integral(beam, beam.field(v).position_at)))
+    bilinear = compiled_form(combine(of_displacement))
+    linear = compiled_form(combine(lambda beam: integral(beam, beam.field(v).position_at)))
 
     def coupling(weights: Array) -> PETSc.Mat:
         """Return ∫ρ (W u)·v for a matrix W."""
@@ -290,7 +291,7 @@ def initial_stress_matrices(
 
         return beam.initial_stress_stiffness(u, v, q, body_force=body_force)
 
-    form = fem.form(stiffness(model.beam) if combine is None else combine(stiffness))
+    form = compiled_form(stiffness(model.beam) if combine is None else combine(stiffness))
     for displacement, acceleration in zip(displacements.T, accelerations, strict=True):
         as_function(V, displacement, q)
         W.value[:] = axes.T @ acceleration @ axes

@@ -15,6 +15,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import choice, entries, instance, integer, names, reject, vector
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import assembled_matrix
+from dolfinx_mbd.fem.compilation import compiled_expression, compiled_form
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.free_motions import null_space, triangular_factor
 from dolfinx_mbd.fem.linalg.blocks import solve
@@ -143,7 +144,7 @@ def beam_statics(
         instance("load", load, ufl.Form)
         if [v.ufl_function_space() for v in load.arguments()] != [model.space]:
             reject("load", load, "a linear form in a test function on model.space")
-        forces = fem.assemble_vector(fem.form(load))
+        forces = fem.assemble_vector(compiled_form(load))
         forces.scatter_reverse(la.InsertMode.add)
         b += forces.array[:size]
     for place, wrench in (wrenches or {}).items():
@@ -196,8 +197,8 @@ def beam_forces(model: BeamModel, q: fem.Function) -> tuple[Array, Array]:
         field.position_at(ufl.as_ufl(0.0), ufl.as_ufl(0.0)), ufl.as_vector(list(model.direction))
     )
     ends = np.array([[0.0], [1.0]])
-    values = fem.Expression(parts, ends).eval(mesh, cells).reshape(-1, 2, 6)
-    distances = fem.Expression(distance, ends).eval(mesh, cells).reshape(-1, 2)
+    values = compiled_expression(parts, ends).eval(mesh, cells).reshape(-1, 2, 6)
+    distances = compiled_expression(distance, ends).eval(mesh, cells).reshape(-1, 2)
     gathered = mesh.comm.allgather((distances, values))
     x, f = (np.concatenate([part[i] for part in gathered]) for i in (0, 1))
     order = np.argsort(x.mean(axis=1))

@@ -18,6 +18,7 @@ from dolfinx import fem, mesh
 from mpi4py import MPI
 
 from dolfinx_mbd.arrays import Array, assign
+from dolfinx_mbd.fem.compilation import compiled_form
 from dolfinx_mbd.forms.cables import Cable
 from dolfinx_mbd.kernels import tangent_frames as frames
 
@@ -85,7 +86,7 @@ class LineForms:
     @staticmethod
     def _form(form: ufl.Form) -> fem.Form:
         """Return a compiled form."""
-        return fem.form(form, jit_options=_JIT)
+        return compiled_form(form, jit_options=_JIT)
 
     def _array(self, form: fem.Form) -> Array:
         """Return the assembled vector of a form in the order of the nodes along the line."""

@@ -36,6 +36,7 @@ from ufl.algorithms.apply_derivatives import apply_derivatives
 from ufl.core.expr import Expr
 
 from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.fem.compilation import compiled_form
 
 __all__ = ["DiscreteGradient"]
 
@@ -79,7 +80,7 @@ class DiscreteGradient:
         for energy, dx in terms:
             stress = _stress(energy, self.before, self.after)
             work += ufl.inner(stress, ufl.sym(F.T * ufl.grad(test))) * dx
-        self.form = fem.form(work)
+        self.form = compiled_form(work)
         self._check_rotations(terms)
 
     def _check_rotations(self, terms: Sequence[tuple[Callable[[Any], Any], ufl.Measure]]) -> None:
@@ -92,7 +93,7 @@ class DiscreteGradient:
         if n == 3:
             rotation = rotation @ np.array([[1.0, 0, 0], [0, c, s], [0, -s, c]])
         total: Any = sum(energy(self.before) * dx for energy, dx in terms)
-        form, values = fem.form(total), []
+        form, values = compiled_form(total), []
         for A in (stretch, rotation @ stretch):
             self.before.interpolate(lambda x, A=A: (A - np.eye(n)) @ x[:n])
             local = float(fem.assemble_scalar(form))

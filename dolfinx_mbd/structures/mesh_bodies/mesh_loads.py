@@ -28,6 +28,7 @@ from dolfinx_mbd import checks
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import reproducible_matrix
+from dolfinx_mbd.fem.compilation import compiled_form
 from dolfinx_mbd.fem.facets import checked_key, facet_groups
 from dolfinx_mbd.fem.fields import locate
 from dolfinx_mbd.forms.arguments import nonzero
@@ -224,8 +225,8 @@ class MeshLoads:
         if work is not None:
             trial = ufl.TrialFunction(u.function_space)
             tangent = -ufl.derivative(work, u, trial)
-            self._work = fem.form(work)
-            self._stiffness = fem.form(0.5 * (tangent + ufl.adjoint(tangent)))
+            self._work = compiled_form(work)
+            self._stiffness = compiled_form(0.5 * (tangent + ufl.adjoint(tangent)))
 
     def __bool__(self) -> bool:
         """Whether the body has loads."""
@@ -298,7 +299,7 @@ class MeshLoads:
 
     def _weights(self, name: str, form: ufl.Form) -> Array:
         """Return the nodal values (nodes,) of a form in component 0 of the test function."""
-        b = fem.assemble_vector(fem.form(form))
+        b = fem.assemble_vector(compiled_form(form))
         b.scatter_reverse(la.InsertMode.add)
         dim, count = self._embedding.dim, len(self._nodes.owned)
         firsts = b.array[: dim * count].reshape(count, dim)[:, :1]

@@ -25,6 +25,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.assembly import reproducible_matrix, scalar_space
 from dolfinx_mbd.fem.compat import geometry_dofmap
+from dolfinx_mbd.fem.compilation import compiled_form
 from dolfinx_mbd.fem.linalg.blocks import multiply
 from dolfinx_mbd.structures.mesh_bodies.discrete_gradients import DiscreteGradient
 from dolfinx_mbd.structures.mesh_bodies.embedding import Embedding
@@ -98,9 +99,9 @@ class NodalForces:
             self._terms.append((lambda u: depth * volumetric(u), reduced))
         total = sum(part(self._u) * measure for part, measure in self._terms)
         internal = ufl.derivative(total, self._u, test)
-        self._energy = fem.form(total)
-        self._force = fem.form(internal)
-        self._stiffness = fem.form(ufl.derivative(internal, self._u, trial))
+        self._energy = compiled_form(total)
+        self._force = compiled_form(internal)
+        self._stiffness = compiled_form(ufl.derivative(internal, self._u, trial))
         self._viscous: _ViscousForms | None = None
         if viscosity:
             assert model.materials is not None
@@ -109,7 +110,7 @@ class NodalForces:
             damping = tau * _viscous_work(self._u, self._velocity, test, law) * dx
             by_u, by_w = (ufl.derivative(damping, f, trial) for f in (self._u, self._velocity))
             by_u = 0.5 * (by_u + ufl.adjoint(by_u))  # the solver needs a symmetric matrix
-            self._viscous = _ViscousForms(*map(fem.form, (damping, by_u, by_w)))
+            self._viscous = _ViscousForms(*map(compiled_form, (damping, by_u, by_w)))
         cell_space = fem.functionspace(V.mesh, ("DG", 0))
         det_F = ufl.det(ufl.Identity(V.mesh.geometry.dim) + ufl.grad(self._u))
         inverted = ufl.conditional(ufl.lt(det_F, 0.0), -det_F, 0.0)
@@ -117,15 +118,15 @@ class NodalForces:
         rho, in_space = depth * model.mass_density, embedding.vector
         # Matrix of the accelerations ω×(ω×u); minus it is the derivative of the centrifugal force
         centripetal = ufl.cross(self._spin, ufl.cross(self._spin, in_space(trial)))
-        self._centripetal = fem.form(rho * ufl.inner(centripetal, in_space(test)) * ufl.dx)
-        self._inversion = fem.form(inverted * ufl.TestFunction(cell_space) * dx)
+        self._centripetal = compiled_form(rho * ufl.inner(centripetal, in_space(test)) * ufl.dx)
+        self._inversion = compiled_form(inverted * ufl.TestFunction(cell_space) * dx)
         self.loads = MeshLoads(embedding, self._u, self.nodes, loads)
         W = scalar_space(V)
         p, r = ufl.TrialFunction(W), ufl.TestFunction(W)
         self.scalar_mass = reproducible_matrix(rho * p * r * ufl.dx)
         self._mass_rows = self.nodes.matrix_rows(self.scalar_mass)
         self._sums = la.vector(V.dofmap.index_map, V.dofmap.bs, dtype=default_scalar_type)
-        self._mass_form = fem.form(rho * ufl.inner(trial, test) * ufl.dx)
+        self._mass_form = compiled_form(rho * ufl.inner(trial, test) * ufl.dx)
         self.lumped = self.apply_mass(np.ones((len(self.nodes), 1)))[:, 0]
 
     # ---- inertia --------------------------------------------------------------------------------

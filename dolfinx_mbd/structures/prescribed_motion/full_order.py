@@ -28,6 +28,7 @@ from dolfinx_mbd.fem.assembly import (
     point_motion,
     scalar_space,
 )
+from dolfinx_mbd.fem.compilation import compiled_form
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.interfaces.interfaces import MeshInterface
 from dolfinx_mbd.fem.linalg.blocks import multiply
@@ -66,7 +67,7 @@ class StiffeningMatrices:
         p, q = ufl.TrialFunction(W), ufl.TestFunction(W)
         self._unit = fem.Function(V)  # displacement under a unit load
         stress = problem.materials.stress(self._unit)
-        self._form = fem.form(geometric_stiffness(p, q, stress, gradient_measure(V)))
+        self._form = compiled_form(geometric_stiffness(p, q, stress, gradient_measure(V)))
         self._sum = problem.scalar_mass.duplicate()
         self._matrices: dict[int, PETSc.Mat] = {}
         self._rigid = [(k, i) for k, i in enumerate(interfaces) if i.kind == "rigid"]

@@ -27,6 +27,7 @@ from petsc4py import PETSc
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import flag, function, instance, integer
 from dolfinx_mbd.errors import InputError, SolverError
+from dolfinx_mbd.fem.compilation import compiled_form
 from dolfinx_mbd.fem.fields import as_function
 from dolfinx_mbd.fem.linalg.blocks import multiply, solve
 from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
@@ -148,8 +149,8 @@ class _Newton:
         if problem.thickness is not None:
             density = fem.Constant(V.mesh, default_scalar_type(problem.thickness)) * density
         internal = ufl.derivative(density * ufl.dx, self.u, ufl.TestFunction(V))
-        self.force = fem.form(internal)
-        self.stiffness = fem.form(ufl.derivative(internal, self.u, ufl.TrialFunction(V)))
+        self.force = compiled_form(internal)
+        self.stiffness = compiled_form(ufl.derivative(internal, self.u, ufl.TrialFunction(V)))
         self.tangent = fem_petsc.create_matrix(self.stiffness)
 
     def residual(self, speed: float) -> Array:

@@ -13,12 +13,14 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.errors import AccuracyWarning, InputError
+from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine
 from tests.design.runs.mechanisms import (
     GROUND,
     double_pendulum,
     oscillator,
     slider_crank,
 )
+from tests.models.beams import slender_rod
 from tests.models.bodies import box
 from tests.models.rods import rod
 
@@ -325,3 +327,15 @@ def test_output_that_oscillates_with_a_parameter() -> None:
     t = result.run.time
     assert slopes["load"] == pytest.approx(t * np.cos(300.0 * t), abs=1e-4)
     assert np.abs(slopes["speed"]).max() < 1e-9
+
+
+def test_most_steps_of_an_engine_need_one_correction() -> None:
+    rod = slender_rod(0.14, 0.02, 2e11, 7870.0)
+
+    def build(p: Mapping[str, float]) -> mbd.System:
+        design = EngineDesign(crank_radius=0.04, piston_mass=p["piston"])
+        return inline_engine(rod, design, speed=600.0)
+
+    result = mbd.run_sensitivities(build, {"piston": 0.4}, t_end=1e-3, dt=1e-5)
+    plain = mbd.simulate(build(result.values), t_end=1e-3, dt=1e-5)
+    assert result.run.iterations < min(130, 0.75 * plain.iterations)

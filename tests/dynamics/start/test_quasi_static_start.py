@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dolfinx_mbd.analyses import equilibrium, linearize, simulate
 from dolfinx_mbd.dynamics import AssemblyError, EquilibriumError, System, consistent_state
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.dynamics.start import quasi_static
 from dolfinx_mbd.dynamics.start.position_assembly import restore as restore_state
 from dolfinx_mbd.dynamics.start.quasi_static import Balance, elastic_derivative
 from dolfinx_mbd.errors import ModelRangeWarning
@@ -143,6 +144,39 @@ def test_the_derivative_is_that_of_the_elastic_rows(
         difference = (rows[0] - rows[1]) / (2 * step)
         size = np.sqrt(np.abs(np.diag(slope) * slope[j, j]))
         assert (np.abs(slope[:, j] - difference) < 1e-8 * size).all()
+
+
+@pytest.mark.parametrize(
+    ("create", "count"), [(with_three_cylinders, 3), (with_gravity_and_rates, 1)]
+)
+def test_independent_bodies_share_differences(
+    create: Any, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rods of different cylinders share differences, and the derivative is the same."""
+    system, t = create()
+    state, at = consistent_state(system), Assembler(system)
+    at.put(state)
+    at.v += np.linspace(-1.0, 1.0, len(at.v))
+    groups: list[int] = []
+    find = quasi_static._groups
+
+    def counted(affected: NDArray[np.bool_]) -> list[list[int]]:
+        result = find(affected)
+        groups.append(len(result))
+        return result
+
+    monkeypatch.setattr(quasi_static, "_groups", counted)
+    together = elastic_derivative(at, t, {}, 0.3)
+    assert groups == [len(system.elastic) // count]
+    monkeypatch.setattr(quasi_static, "_groups", lambda rows: [[k] for k in range(rows.shape[1])])
+    monkeypatch.setattr(quasi_static, "_ZERO", 0.0)
+    monkeypatch.setattr(
+        quasi_static,
+        "_affected",
+        lambda s, moved: np.ones((s.num_constraints + len(s.elastic), moved.shape[1]), dtype=bool),
+    )
+    for one, two in zip(together, elastic_derivative(at, t, {}, 0.3), strict=True):
+        assert np.abs(one - two).max() <= 1e-9 * np.abs(two).max()
 
 
 @pytest.mark.filterwarnings("ignore::dolfinx_mbd.errors.ModelRangeWarning")

@@ -7,7 +7,7 @@ import pytest
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
-from dolfinx_mbd.dynamics.stepping.step_factor import StepFactor
+from dolfinx_mbd.dynamics.stepping.step_factor import ExtrapolatedFactor, StepFactor
 from dolfinx_mbd.kernels.compilation import COMPILED
 from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine
 from tests.models.beams import slender_rod
@@ -87,3 +87,26 @@ def test_a_singular_matrix_is_reported(engine: mbd.System) -> None:
     A = random_matrix(engine, np.random.default_rng(3))
     A[:, -1] = 0.0
     assert StepFactor(Assembler(engine)).factorize(A, transposed=False) > 0
+
+
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_the_error_of_an_extrapolated_inverse_is_of_second_order(
+    engine: mbd.System, shape: tuple[int, ...]
+) -> None:
+    rng = np.random.default_rng(4)
+    A = random_matrix(engine, rng)
+    A += 40.0 * np.eye(len(A))
+    rate = random_matrix(engine, rng)
+    right = np.asfortranarray(rng.normal(size=(len(A), *shape)))
+    exact, errors, plain = np.linalg.solve(A, right), [], []
+    for h in (1e-3, 5e-4):
+        factors = [StepFactor(Assembler(engine)) for _ in range(2)]
+        for factor, steps in zip(factors, (1, 2), strict=True):
+            factor.dt, factor.mass = 1e-4, np.zeros((0, 0))
+            assert factor.factorize(np.asfortranarray(A - steps * h * rate), False) == 0
+        x = ExtrapolatedFactor(*factors).solve(right.copy(order="F"))
+        assert x.shape == right.shape
+        errors.append(np.abs(x - exact).max())
+        plain.append(np.abs(factors[0].solve(right.copy(order="F")) - exact).max())
+    assert errors[0] == pytest.approx(4 * errors[1], rel=0.1)
+    assert errors[1] < 0.1 * plain[1]

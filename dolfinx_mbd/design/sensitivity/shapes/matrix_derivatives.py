@@ -30,6 +30,7 @@ from ufl.classes import GeometricQuantity
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.assembly import ElasticProblem, assembled_matrix
 from dolfinx_mbd.fem.compat import geometry_degree, geometry_dofmap
+from dolfinx_mbd.fem.compilation import compiled_expression
 from dolfinx_mbd.fem.elastic_model import ElasticModel
 
 BLOCK = 256
@@ -207,7 +208,7 @@ def _cell_values(problem: ElasticProblem, expression: Any) -> Array:
     cells = np.arange(_num_cells(problem), dtype=np.int32)
     middle = np.asarray(basix.geometry(mesh.basix_cell())).mean(axis=0, keepdims=True)
     zero = fem.Constant(mesh, np.zeros(expression.ufl_shape))  # numbers have no mesh
-    compiled = fem.Expression(expression + zero, middle)
+    compiled = compiled_expression(expression + zero, middle)
     return np.reshape(compiled.eval(mesh, cells), (len(cells), zero.value.size))
 
 

@@ -18,6 +18,7 @@ from mpi4py import MPI
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.fem.compat import geometry_degree, geometry_dofmap
+from dolfinx_mbd.fem.compilation import compiled_expression
 
 CELLS_AT_ONCE = 10_000
 SAFE_DETERMINANT = 1e-2  # det(I + sA) above this value is far from zero
@@ -92,7 +93,7 @@ def step_limits(velocity: fem.Function) -> tuple[float, float]:
     if not affine:
         scalar = velocity.function_space.ufl_element().sub_elements[0]
         points = np.vstack([points, scalar.basix_element.points])
-    compiled = fem.Expression(ufl.grad(velocity), points)
+    compiled = compiled_expression(ufl.grad(velocity), points)
     low, high = -np.inf, np.inf
     count, dim = topology.index_map(topology.dim).size_local, mesh.geometry.dim
     for start in range(0, count, CELLS_AT_ONCE):

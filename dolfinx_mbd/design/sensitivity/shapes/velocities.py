@@ -16,6 +16,7 @@ from ufl.core.expr import Expr
 from dolfinx_mbd.checks import array, instance, names, reject
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.fem.compat import geometry_degree, interpolated
+from dolfinx_mbd.fem.compilation import compiled_form
 from dolfinx_mbd.fem.linalg.factorization import cholesky
 from dolfinx_mbd.fem.meshing import TaggedMesh
 from dolfinx_mbd.forms import strain
@@ -81,9 +82,9 @@ def elastic_extension(V: fem.FunctionSpace, conditions: list[fem.DirichletBC]) -
     """
     plain, dim = V.mesh, V.dofmap.bs
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
-    form = fem.form(ufl.inner(strain(u), strain(v)) * ufl.dx)
+    form = compiled_form(ufl.inner(strain(u), strain(v)) * ufl.dx)
     zero = fem.Constant(plain, np.zeros(dim))
-    right = fem.form(ufl.inner(zero, v) * ufl.dx)
+    right = compiled_form(ufl.inner(zero, v) * ufl.dx)
     A = fem_petsc.assemble_matrix(form, bcs=conditions)
     A.assemble()
     b = fem_petsc.assemble_vector(right)
