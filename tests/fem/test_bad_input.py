@@ -1,4 +1,4 @@
-"""Bad input: one clear error, the same on every rank, and no hang."""
+"""Bad input raises one clear error, which is the same on every rank, without a deadlock."""
 
 from __future__ import annotations
 

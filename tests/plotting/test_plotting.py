@@ -1,4 +1,4 @@
-"""Pictures: what is drawn is where the mechanism is; files are whole; errors say what would do."""
+"""Pictures: positions of the drawn mechanism, complete files, and errors that state the cure."""
 
 from __future__ import annotations
 

@@ -391,7 +391,7 @@ def picked(tab: Tab, body: str) -> list[dict[str, Any]]:
 
 
 def test_second_run_in_a_browser(browser: Any, run: Solution, tmp_path: Path) -> None:
-    """The second run is where it should be; the colours and the pointer are those of the first."""
+    """The second run is drawn at its own positions and changes no colours of the first run."""
     crank = {"crank_radius": 0.05, "crank_mass": 0.9, "piston_mass": 0.2}
     system = slider_crank(stressed_bar(), speed=200.0, angle=1.3, **crank)
     path, alone = tmp_path / "two.html", tmp_path / "one.html"

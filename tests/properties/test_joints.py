@@ -22,7 +22,7 @@ from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_matrix
 from dolfinx_mbd.mechanism.joints import JOINT_KINDS, FrameRef
 from dolfinx_mbd.mechanism.mechanisms.engine_block import free_motion
-from tests.properties.test_force_elements import some, vectors
+from tests.properties.test_force_elements import few_examples, vectors
 
 Array = np.ndarray
 ENDS = FrameRef("one", "end"), FrameRef("two", "end")
@@ -97,8 +97,8 @@ def quaternion(R: Array) -> Array:
     return Rotation.from_matrix(R).as_quat(scalar_first=True)
 
 
-def put(name: str, motion: tuple[Array, ...]) -> Assembler:
-    """Return the assembler at the relative pose of the case, with the velocities of `motion`."""
+def moved_assembler(name: str, motion: tuple[Array, ...]) -> Assembler:
+    """Return the assembler of a case at a pose and with velocities that follow from `motion`."""
     eqs, case = assembler_of(name), CASES[name]
     p1, turn, v1, w1, d, twist, v2, w2 = motion
     Q1 = exp_rotation(3.0 * turn)
@@ -146,9 +146,9 @@ def matrix(eqs: Assembler) -> Array:
 
 @pytest.mark.parametrize("name", CASES)
 @given(motion=motions)
-@some
+@few_examples
 def test_gradients_agree_with_finite_differences(name: str, motion: tuple[Array, ...]) -> None:
-    eqs = put(name, motion)
+    eqs = moved_assembler(name, motion)
     positions = ~eqs.system.velocity_rows
     expected = slopes(eqs, lambda: eqs.constraints(0.0))
     eqs.constraints(0.0)
@@ -158,11 +158,11 @@ def test_gradients_agree_with_finite_differences(name: str, motion: tuple[Array,
 
 @pytest.mark.parametrize("name", CASES)
 @given(motion=motions)
-@some
+@few_examples
 def test_second_derivatives_agree_with_finite_differences(
     name: str, motion: tuple[Array, ...]
 ) -> None:
-    eqs = put(name, motion)
+    eqs = moved_assembler(name, motion)
     expected = slopes(eqs, lambda: matrix(eqs) @ eqs.v)
     assert close(eqs.constraint_derivatives(eqs.v), expected)
     assert close(eqs.constraint_rates(0.0)[1], expected @ eqs.v)  # Φ̈ for zero accelerations
@@ -170,11 +170,11 @@ def test_second_derivatives_agree_with_finite_differences(
 
 @pytest.mark.parametrize("name", CASES)
 @given(motion=motions)
-@some
+@few_examples
 def test_the_stiffness_of_joint_forces_agrees_with_finite_differences(
     name: str, motion: tuple[Array, ...]
 ) -> None:
-    eqs = put(name, motion)
+    eqs = moved_assembler(name, motion)
     eqs.v[:] = 0.0
     eqs.residual(0.0)
     K = eqs.tangent(0.0).K
@@ -190,10 +190,10 @@ def test_the_stiffness_of_joint_forces_agrees_with_finite_differences(
 
 @pytest.mark.parametrize("name", CASES)
 @given(motion=motions)
-@some
+@few_examples
 def test_joint_forces_have_no_power(name: str, motion: tuple[Array, ...]) -> None:
     """The power on motions that the constraints permit is zero, and the forces balance."""
-    eqs = put(name, motion)
+    eqs = moved_assembler(name, motion)
     B = eqs.constraint_matrix()
     permitted = scipy.linalg.null_space(B) if len(B) else np.eye(len(eqs.v))
     eqs.v[:] = permitted @ np.linspace(-1, 2, permitted.shape[1])
@@ -211,12 +211,12 @@ def test_joint_forces_have_no_power(name: str, motion: tuple[Array, ...]) -> Non
 
 @pytest.mark.parametrize("name", CASES)
 @given(motion=motions, rigid=st.tuples(*[vectors] * 2))
-@some
+@few_examples
 def test_a_rigid_motion_of_the_mechanism_rotates_the_joint_forces(
     name: str, motion: tuple[Array, ...], rigid: tuple[Array, ...]
 ) -> None:
     """The values of the constraints and the joint forces in rotated axes do not change."""
-    eqs = put(name, motion)
+    eqs = moved_assembler(name, motion)
     values, (w,), Q = (
         eqs.constraints(0.0).copy(),
         eqs.joint_wrenches(),

@@ -166,7 +166,7 @@ def test_table_of_modes(comm: MPI.Intracomm, tmp_path: Path) -> None:
 
 
 def test_static_share_is_that_of_the_constraint_modes(comm: MPI.Intracomm) -> None:
-    """The share is 1 without fixed modes, and absent without interfaces."""
+    """The constraint modes have all static energy without fixed modes; free bodies state none."""
     static = "; strain energy 100 % in constraint modes"
     assert all(mode.character.endswith(static) for mode in bar(num_modes=0).body.modes)
     free = bar(interfaces=(), num_modes=3).body

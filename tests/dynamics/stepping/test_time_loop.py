@@ -1,4 +1,4 @@
-"""The time loop: the same motion however it is computed, and no step that is not converged."""
+"""The time loop: equal motions from all ways of its computation, and only converged steps."""
 
 from __future__ import annotations
 
