@@ -83,7 +83,8 @@ def rack_and_pinion(
         InputError: The radius is zero, or another argument is invalid.
 
     Example:
-        >>> joint = mbd.rack_and_pinion("teeth", ground.frame("bearing"), rod.frame("left"), 0.05)
+        >>> rack, pinion = ground.frame("bearing"), rod.frame("left")
+        >>> joint = mbd.rack_and_pinion("teeth", rack, pinion, radius=0.05)
         >>> joint.rows
         (0,)
     """

@@ -49,7 +49,7 @@ def write_solution(
 
 
 def read_solution(path: str | Path, system: System) -> tuple[System, Saved, State, dict[str, Any]]:
-    """Return the system of a run, its saved values, its last state, and facts about it."""
+    """Return the system of a run, its saved values, its last state, and the facts in its header."""
     instance("system", system, System)
     path = file_path("path", path)
     if path.is_dir():
