@@ -288,11 +288,11 @@ class CraigBampton:
         largest = _maxima(self.problem, forces)
         return np.asarray(_maxima(self.problem, remaining) > BALANCE_TOLERANCE * largest)
 
-    def _truncation(self, num_modes: int) -> Truncation:
+    def _truncation(self, num_computed: int) -> Truncation:
         """Return the data from which the error of omitted modes is estimated (collective)."""
         assert self._inertia is not None
         problem, constraint = self.problem, self._constraint
-        values, fixed = self._values[:num_modes], self._fixed[:, :num_modes]
+        values, fixed = self._values[:num_computed], self._fixed[:, :num_computed]
         mass = gram(problem.comm, constraint, self._inertia)
         participations = gram(problem.comm, fixed, self._inertia)
         rigid: Array = np.zeros((len(mass), 0))
@@ -303,7 +303,7 @@ class CraigBampton:
             mass=mass,
             squares=values,
             participations=participations,
-            groups=groups_of(values, self._errors[:num_modes]),
+            groups=groups_of(values, self._errors[:num_computed]),
             residual=self._flexibility - participations.T @ (participations / values[:, None]),
             rigid=rigid,
         )

@@ -93,12 +93,12 @@ def test_bores(case: tuple[Crankcase, TaggedMesh]) -> None:
     )
     for k in range(len(block.cylinder_positions)):
         assert smallest_area < integral(msh, 1.0, f"cylinder_{k + 1}") < largest_area
-    end = float(block.bays * float(block.spacing) + float(block.bulkhead))
+    length = float(block.bays * float(block.spacing) + float(block.bulkhead))
     for k in range(len(block.bank_angles)):
         deck = integral(msh, 1.0, f"deck_{k + 1}")
         width = float(block.cylinder_bore) + 2 * float(block.wall)
         bores = block.bays * math.pi / 4 * float(block.cylinder_bore) ** 2
-        assert deck == pytest.approx(end * width - bores, rel=2e-2)
+        assert deck == pytest.approx(length * width - bores, rel=2e-2)
     assert integral(msh, 1.0, "front") == pytest.approx(integral(msh, 1.0, "rear"), rel=1e-3)
 
 

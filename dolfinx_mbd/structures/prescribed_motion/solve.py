@@ -116,7 +116,7 @@ def transient(
         model: An `ElasticModel` without prestress, or a mesh together with `material`.
         material: Material of a mesh; see `ElasticModel`.
         motion: Motion of the body frame, and the wrenches (force and moment) that act on the body
-            at its interfaces, both as functions of time.
+            at its interfaces, as constants or functions of time.
         interfaces: At least one interface; see `reduce`.
         t_end: End time of the last step, s.
         dt: Step, s; adjusted so that the number of steps is an integer.
