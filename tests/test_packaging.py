@@ -179,6 +179,20 @@ def test_documents_show_extras_that_exist() -> None:
             assert set(names.split(",")) <= extras, file
 
 
+@one_rank
+def test_script_beside_a_clone_imports_the_package(tmp_path: Path) -> None:
+    """A folder with the name of the package does not hide an editable installation."""
+    (tmp_path / "dolfinx_mbd").symlink_to(ROOT)
+    script = tmp_path / "script.py"
+    script.write_text("import dolfinx_mbd\nprint(dolfinx_mbd.__version__)\n", encoding="utf-8")
+    settings = {k: v for k, v in os.environ.items() if not k.startswith(OF_THIS_PROCESS)}
+    run = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, env=settings, capture_output=True,
+        text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert run.stdout.strip() == dolfinx_mbd.__version__, run.stderr
+
+
 # ---- The distributions ---------------------------------------------------------------------------
 
 

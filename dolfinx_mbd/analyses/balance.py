@@ -28,6 +28,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.dynamics.start.position_assembly import assemble
 from dolfinx_mbd.dynamics.start.quasi_static import EquilibriumError
+from dolfinx_mbd.dynamics.stepping.convergence import row_groups
 
 __all__ = [
     "bounded",
@@ -39,7 +40,8 @@ __all__ = [
     "small_step",
 ]
 
-_MAX_STEP = 0.3  # largest step, m or rad, relative to the size of the mechanism in m (at least 1)
+# Largest step: a rotation, rad, or a displacement relative to the mechanism's size (at least 1 m)
+_MAX_STEP = 0.3
 _RANK = 1e-12  # singular values of the stiffness below this fraction of the largest are ignored
 _ITERATIONS = 50  # corrections of Newton's method
 _HALVINGS = 10  # halvings of one correction
@@ -72,8 +74,10 @@ def restore_constraints(eqs: Assembler, t: float) -> None:
 
 def bounded(eqs: Assembler, increments: Array) -> Array:
     """Return increments (nv,), scaled if a displacement, m, or rotation, rad, is large."""
-    size = max(eqs.system.size, 1.0)  # m
-    largest = float(np.abs(increments[eqs.system.rigid]).max(initial=0.0)) / size
+    rigid = eqs.system.rigid
+    is_rotation = row_groups(eqs.system)[rigid] % 3 == 1
+    sizes = np.where(is_rotation, 1.0, max(eqs.system.size, 1.0))  # rad or m
+    largest = float((np.abs(increments[rigid]) / sizes).max(initial=0.0))
     return increments * min(1.0, _MAX_STEP / max(largest, 1e-300))
 
 

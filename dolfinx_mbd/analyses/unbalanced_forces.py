@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.stepping.convergence import (
+    Measure,
     count_groups,
     largest_coordinate,
     row_groups,
@@ -25,14 +26,17 @@ def unbalanced(at: Assembler, t: float) -> tuple[int, float]:
     The scale is the largest sum of magnitudes of terms in equations of the same kind and body. It
     contains each load, because the loads on one frame may cancel. The round-off of lever arms is
     subtracted from the residuals of moments, and the round-off of coordinates in stiff springs from
-    all residuals.
+    all residuals. If no load acts, all forces are round-off, and so is their sum; the forces that
+    belong to displacements by round-off are then subtracted, too.
     """
     s, scale, jacobians = at.system, at.scale.copy(), at.frames.jacobians()
+    loads = np.zeros(s.num_velocities)
     for _, frames, wrench in at.loads.wrenches(t):
         for frame, part in zip(frames, np.reshape(wrench, (-1, 6)), strict=True):
             k = int(s.frame_body[frame])
             J = jacobians[k][frame - s.frame_slices[k].start]
-            scale[s.v_slices[k]] += np.abs(J).T @ np.abs(part)
+            loads[s.v_slices[k]] += np.abs(J).T @ np.abs(part)
+    scale += loads
     groups = row_groups(s)
     if len(s.states):
         scale[s.states] += _state_scale(at, t, groups)
@@ -44,7 +48,11 @@ def unbalanced(at: Assembler, t: float) -> tuple[int, float]:
     forces = np.maximum(np.abs(np.nan_to_num(at.rows, nan=np.inf)) - noise[groups], 0.0)
     ratios = forces / sizes[groups]
     if ratios.max(initial=0.0) > _SMALL:
-        ratios = np.maximum(forces - _spring_noise(at, t, groups), 0.0) / sizes[groups]
+        forces -= _spring_noise(at, t, groups)
+        ratios = np.maximum(forces, 0.0) / sizes[groups]
+        if ratios.max(initial=0.0) > _SMALL:
+            forces -= _unloaded_noise(at, t, groups, loads)
+            ratios = np.maximum(forces, 0.0) / sizes[groups]
     row = int(np.argmax(ratios))
     return row, float(ratios[row])
 
@@ -66,6 +74,39 @@ def _lengths(at: Assembler, groups: NDArray[np.int64]) -> Array:
 def _spring_noise(at: Assembler, t: float, groups: NDArray[np.int64]) -> Array:
     """Return the forces (nv,) that stiffness assigns to the round-off of rigid coordinates."""
     return np.asarray(_ROUND_OFF * np.abs(at.tangent(t).K) @ _lengths(at, groups))
+
+
+def _unloaded_noise(at: Assembler, t: float, groups: NDArray[np.int64], loads: Array) -> Array:
+    """Return the forces (nv,) of displacements by round-off, or zeros if a load acts.
+
+    No load acts if the mechanism is at rest without gravity and the loads, whose magnitudes are
+    `loads` (nv,), are not larger than the forces of springs due to round-off of their ends. An
+    elastic coordinate is then uncertain by the amplitude of a displacement by round-off. The
+    reactions at both ends of a body, and with them its forces and moments, contain the largest
+    force of these amplitudes.
+    """
+    s, noise = at.system, np.zeros(at.system.num_velocities)
+    bodies = slice(len(noise) - len(s.states))
+    patterns = any(size != 0.0 for _, _, size, _ in at.loads.pattern_forces(t))
+    if s.gravity.any() or at.v[bodies].any() or at.a[bodies].any() or patterns:
+        return noise
+    length, kinds = largest_coordinate(at), groups % 3
+    levers = np.array([1.0, length, np.inf])[kinds]  # of moments about the origins, m
+    levers[s.states] = np.inf
+    K = np.abs(at.tangent(t).K)
+    springs = _ROUND_OFF * float((K @ _lengths(at, groups) / levers).max(initial=0.0))
+    if float((loads / levers).max(initial=0.0)) > springs:
+        return noise
+    largest = springs
+    if len(s.elastic):
+        modes = Measure(s).lengths[s.elastic]  # m per unit of each elastic coordinate
+        inverse = np.divide(1.0, modes, out=np.zeros_like(modes), where=modes > 0.0)
+        elastic = _ROUND_OFF * length * K[np.ix_(s.elastic, s.elastic)] @ inverse
+        largest += float((elastic * inverse).max())
+        noise[s.elastic] = elastic + springs * modes
+    rigid = np.isfinite(levers)
+    noise[rigid] = levers[rigid] * largest
+    return noise
 
 
 def constraint_speed(at: Assembler, t: float) -> tuple[int, float]:

@@ -51,10 +51,13 @@ time_steps.predict f1 f1 f1 f1 f1 f f1 f1 f1
 time_steps.relative_residual f1 f1 i1 f f1
 time_steps.largest_coordinates f2 f1 i1 f f1
 matrices.fill f2 f2 f2 f2 i1 f3 f f f c2
+group_rotations.orientations i2 f1 f3 f3
 time_steps.right_hand_side f1 f1 f f f1
 time_steps.round_off f1 b1 f2 f f f c2
 time_steps.relative_forces f1 f f1 f1 f1 b1 i1 i2 f1 f1 f
 time_steps.largest_product f1 f1
+group_rotations.rotate_back i2 f1 f3 f3 f3 f1
+group_rotations.rotate_forward i2 f3 f1
 time_steps.correct f1 f f f f f1 f1 f1 f1 f1
 floating_frame.integrals i2 f1 f1 f1 f1
 time_steps.step_rotations f1 i1 f3 f3

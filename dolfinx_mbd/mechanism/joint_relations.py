@@ -120,6 +120,10 @@ class JointRelation(ABC):
         """Return why the joint cannot be in this position, or an empty text."""
         return ""
 
+    def initial_problem(self, d: Array, R: Array) -> str:
+        """Return why a run cannot start in the assembled initial position, or an empty text."""
+        return self.problem(d, R)
+
 
 @dataclass(frozen=True)
 class Distance(JointRelation):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["RackAndPinion", "rack_and_pinion"]
 
 Array = NDArray[np.float64]
+
+_MAX_TILT = 0.05  # largest initial angle between the z axes of rack and pinion, rad
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,20 @@ class RackAndPinion(JointRelation):
         out = np.zeros((1, 6, 6))
         out[0, 3:, 3:] = self.radius * angle_second(R)
         return out
+
+    def initial_problem(self, d: Array, R: Array) -> str:
+        """Return a text if the axis of the pinion is not perpendicular to the rack.
+
+        Later the axis may tilt, if other joints permit it.
+        """
+        tilt = math.atan2(float(np.hypot(R[0, 2], R[1, 2])), abs(float(R[2, 2])))
+        if tilt <= _MAX_TILT:
+            return ""
+        return (
+            f"the z axis of the pinion is tilted by {math.degrees(tilt):.3g}° ({tilt:.3g} rad) "
+            "relative to the z axis of the rack. Give both frames a rotation with z along the axis "
+            "of the pinion, and x of the rack along its teeth"
+        )
 
     def placed(self, label: str, pair: FramePair) -> dict[str, Any]:
         """Return the relation with x₀."""
@@ -80,7 +97,8 @@ def rack_and_pinion(
         The joint.
 
     Raises:
-        InputError: The radius is zero, or another argument is invalid.
+        InputError: The radius is zero, or another argument is invalid. The start of a run raises
+            an `AssemblyError` if the z axes of the frames are not parallel.
 
     Example:
         >>> rack, pinion = ground.frame("bearing"), rod.frame("left")

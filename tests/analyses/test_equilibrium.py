@@ -16,6 +16,7 @@ from dolfinx_mbd.mechanism import (
     Frame,
     Ground,
     JointLoad,
+    JointSpring,
     RigidBody,
     constant_speed,
     cylindrical,
@@ -216,3 +217,23 @@ def test_loads_on_one_frame_cancel(angle: float) -> None:
     system = System([ground, pin], [joint], loads=[force("load", ends[1], load * direction)])
     moved = equilibrium(system).q[:3] - [0.1, 0.2, 0.3]
     assert moved == pytest.approx(direction * (3e-5 + load / law.stiffness), abs=1e-12)
+
+
+@pytest.mark.parametrize("length", [40.0, 2000.0])
+def test_rotations_of_steps_do_not_depend_on_the_size(length: float) -> None:
+    """A long lever reaches the equilibrium of a short one; its first steps are no full turns."""
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        moment, start = rng.uniform(1, 60), rng.uniform(-3, 3)
+        free, stiffness = start + rng.uniform(-1, 1), rng.uniform(0.2, 3)
+        angles = []
+        for arm in (1.0, length):
+            ground = Ground({"o": Frame()})
+            frames = {"o": Frame(), "tip": Frame((arm, 0, 0))}
+            rotation = (np.cos(start / 2), 0, 0, np.sin(start / 2))
+            body = RigidBody("lever", 1.0, [1.0] * 3, rotation=rotation, frames=frames)
+            pin = revolute("pin", ground.frame("o"), body.frame("o"))
+            coil = JointSpring("coil", "pin", stiffness=stiffness, free=free)
+            weight = force("weight", body.frame("tip"), (0, -moment / arm, 0))
+            angles.append(equilibrium(System([ground, body], [pin], loads=[coil, weight])).angles)
+        assert np.allclose(*angles, rtol=0, atol=1e-6)

@@ -119,6 +119,32 @@ def test_a_rack_moves_with_the_reduced_mass(radius: float, mass: float, inertia:
     assert np.allclose(teeth.moment, [0, 0, inertia * a / radius])
 
 
+def tilted_pinion(tilt: float, whole: float) -> mbd.System:
+    """Return a pinion with a frame tilted relative to a fixed rack; `whole` rotates both."""
+    rack = mbd.Frame((0, 0, 0), turned(whole, 0, 0))
+    ground = mbd.Ground({"rack": rack, "bearing": rack})
+    frames = {"axle": mbd.Frame(), "teeth": mbd.Frame((0, 0, 0), turned(tilt, 0, 0))}
+    pinion = mbd.RigidBody("pinion", 1.0, [0.1] * 3, frames=frames, rotation=turned(whole, 0, 0))
+    joints = [
+        mbd.cylindrical("bearing", ground.frame("bearing"), pinion.frame("axle")),
+        mbd.rack_and_pinion("teeth", ground.frame("rack"), pinion.frame("teeth"), 0.1),
+    ]
+    return mbd.System([ground, pinion], joints)
+
+
+@pytest.mark.parametrize("whole", [0.0, 0.4, 1.5])
+def test_the_axis_of_a_pinion_is_perpendicular_to_the_rack(whole: float) -> None:
+    """Only the angle between rack and pinion counts, and only at the start of a run."""
+    for tilt, degrees in ((0.1, "5.73°"), (1.5, "85.9°"), (np.pi / 2, "90°")):
+        with pytest.raises(mbd.errors.SolverError, match=f"'teeth'.* tilted by {degrees}"):
+            mbd.simulate(tilted_pinion(tilt, whole), t_end=0.1, dt=0.05)
+    for tilt in (0.0, 0.02, np.pi):
+        mbd.simulate(tilted_pinion(tilt, whole), t_end=0.1, dt=0.05)
+    system = tilted_pinion(0.1, whole)
+    q = np.concatenate([body.initial_coordinates() for body in system.bodies])
+    mbd.dynamics.consistent_state(system, q=q)
+
+
 # ---- constant velocity --------------------------------------------------------------------------
 def shafts(bend: float, kind: str, loads: bool = False) -> mbd.System:
     """Return two shafts that meet at the origin; the second is guided at its far end."""

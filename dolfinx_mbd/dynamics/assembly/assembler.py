@@ -162,9 +162,12 @@ class Assembler:
         """
         return self.joints.derivatives(w, t)
 
-    def problem(self) -> str:
-        """Return why a joint cannot be in its present position, or an empty text."""
-        return self.joints.problem()
+    def problem(self, *, initial: bool = False) -> str:
+        """Return why a joint cannot be in its present position, or an empty text.
+
+        `initial` denotes the position into which the initial positions were assembled.
+        """
+        return self.joints.problem(initial)
 
     # ---- residual and its derivatives -----------------------------------------------------------
     def update_loads(self, t: float) -> None:

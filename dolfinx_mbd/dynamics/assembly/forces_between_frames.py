@@ -127,20 +127,18 @@ class ForcesBetweenFrames:
             for film, *ends in self.elastic_films
         ]
 
-    def gap_jacobian(self, unknowns: int) -> Array:
-        """Return the derivatives of the coefficients of gaps; see `Loads.gap_jacobian`."""
-        frames, rows = self._frames, []
-        jacobians, s = frames.parts(frames.jacobian_table), frames.system
+    def write_gap_jacobian(self, out: Array) -> None:
+        """Write the derivatives of coefficients of gaps; see `Loads.write_gap_jacobian`."""
+        frames, s, first = self._frames, self._frames.system, 0
+        jacobians = frames.parts(frames.jacobian_table)
         for film, *ends in self.elastic_films:
-            pair, _ = self.arguments(film, *ends)
-            by_poses = film.gap_by_poses(pair)
-            row = np.zeros((len(by_poses), unknowns))
+            by_poses = film.gap_by_poses(self._pairs[ends[0], ends[1]])
+            rows = out[first : first + len(by_poses)]
+            first += len(by_poses)
+            rows[:, s.v_slices[int(s.frame_body[ends[0]])]][:, ELASTIC] = film.surface
             for end, part in zip(ends, (ON_FIRST, ON_SECOND), strict=True):
                 k, J = frames.frame_jacobian(end, jacobians)
-                row[:, s.v_slices[k]] += by_poses[:, part] @ J
-            row[:, s.v_slices[int(s.frame_body[ends[0]])]][:, ELASTIC] += np.asarray(film.surface)
-            rows.append(row)
-        return np.concatenate(rows)
+                rows[:, s.v_slices[k]] += by_poses[:, part] @ J
 
     @property
     def has_content(self) -> bool:

@@ -258,11 +258,10 @@ class JointConstraints:
         if len(speeds):
             values[speeds] = rate_scale * relations.rates(self._frames.update_velocities())
 
-    def problem(self) -> str:
+    def problem(self, initial: bool) -> str:
         """Return why a joint cannot be in its present position, or an empty text."""
-        if not self.relations or not (
-            problem := self.relations.problem(self._frames.position, self._frames.rotation)
-        ):
+        poses = self._frames.position, self._frames.rotation
+        if not self.relations or not (problem := self.relations.problem(*poses, initial)):
             return ""
         joint = self.system.joints[problem[0]]
         return f"{joint.kind.replace('_', '-')} joint {joint.name!r}: {problem[1]}"

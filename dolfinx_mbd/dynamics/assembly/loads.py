@@ -57,6 +57,20 @@ class Loads:
                 coupled[k] |= (group & moving) - {k}
         return coupled
 
+    def groups_without_films(self) -> list[list[int]]:
+        """Return groups of moving bodies that loads other than films in elastic bores couple."""
+        pairs = zip(self._pairs.groups(), self._pairs.items, strict=True)
+        films = {load.name for load, *_ in self._pairs.elastic_films}
+        coupled = [group for group, (load, *_) in pairs if load.name not in films]
+        for port in (self._at_frames, self._joints, self._distributed):
+            coupled += port.groups()
+        groups = [{k} for k, body in enumerate(self.system.bodies) if body.num_velocities]
+        for bodies in coupled:
+            joined = [group for group in groups if group & bodies]
+            if joined:
+                groups = [group for group in groups if group not in joined] + [set().union(*joined)]
+        return sorted(sorted(group) for group in groups)
+
     # ---- forces ---------------------------------------------------------------------------------
     def wrenches(self, t: float) -> Iterator[tuple[Load, tuple[int, ...], Array]]:
         """Yield each load on frames with its frames and the wrenches on the frames, (6,) or (12,).
@@ -218,13 +232,18 @@ class Loads:
         """
         return self._pairs.gap_stiffness(rate_factor, assembled=assembled)
 
-    def gap_jacobian(self, unknowns: int) -> Array:
-        """Return the derivatives of the coefficients of all elastic gaps by the increments.
+    @property
+    def gap_coefficients(self) -> int:
+        """Number of coefficients of all elastic gaps."""
+        return sum(len(np.asarray(film.surface)) for film, *_ in self._pairs.elastic_films)
 
-        The shape is (coefficients, unknowns); columns after those of the increments are zero. Call
-        `update_jacobians` first.
+    def write_gap_jacobian(self, out: Array) -> None:
+        """Write the derivatives of the coefficients of all elastic gaps by the increments.
+
+        They are the first rows of `out` (·, nv), which contains zeros. Call `update_jacobians`
+        first.
         """
-        return self._pairs.gap_jacobian(unknowns)
+        self._pairs.write_gap_jacobian(out)
 
     @property
     def has_content(self) -> bool:

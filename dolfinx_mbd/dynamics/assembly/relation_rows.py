@@ -50,6 +50,7 @@ class RelationRows:
             pair
             for pair, relation in enumerate(relations)
             if type(relation).problem is not JointRelation.problem
+            or type(relation).initial_problem is not JointRelation.initial_problem
         ]
         count = max((len(relation.rows) for relation in relations), default=0)
         self._values: Array = np.zeros((len(relations), count))
@@ -119,11 +120,13 @@ class RelationRows:
             self._rotation, self._first, self._pairs, self._d, self._row_slopes, law
         )
 
-    def problem(self, position: Array, rotation: Array) -> tuple[int, str] | None:
+    def problem(self, position: Array, rotation: Array, initial: bool) -> tuple[int, str] | None:
         """Return the index of the first joint that cannot be in its position, and the reason."""
         if self._limited:
             d, R = relative_poses(position, rotation, self._first, self._second)
             for pair in self._limited:
-                if text := self._relations[pair].problem(d[pair], R[pair]):
+                relation = self._relations[pair]
+                check = relation.initial_problem if initial else relation.problem
+                if text := check(d[pair], R[pair]):
                     return self._joints[pair], text
         return None

@@ -152,7 +152,7 @@ def start_state(
             return with_held_rows(eqs, start_state(part, t, q=eqs.q, v=start, rates=rates), rows)
         Balance(eqs, t, rates).start(start)
     eqs.update_poses(t)
-    if problem := eqs.problem():
+    if problem := eqs.problem(initial=q is None):
         raise AssemblyError(f"at t = {t:g} s: {problem}")
     return eqs.state(t)
 

@@ -30,7 +30,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError, extent
 from dolfinx_mbd.dynamics.assembly.rates import rate_rows, saddle, steady_accelerations
 from dolfinx_mbd.dynamics.start.position_assembly import restore
-from dolfinx_mbd.dynamics.stepping.convergence import Measure
+from dolfinx_mbd.dynamics.stepping.convergence import Measure, row_groups
 from dolfinx_mbd.errors import ModelRangeWarning, SolverError, warn
 from dolfinx_mbd.mechanism.protocol import BodyState
 from dolfinx_mbd.mechanism.system import System
@@ -73,6 +73,8 @@ class Balance:
         s = eqs.system
         self._measure = Measure(s)
         self._length = extent(eqs)
+        is_rotation = row_groups(s)[s.rigid] % 3 == 1
+        self._sizes = np.where(is_rotation, 1.0, max(self._length, 1.0))  # rad or m
         # Each elastic body with views of its coordinates and of the scale of its elastic equations
         self._bodies = [
             (body, eqs.q[q], eqs.scale[v][-body.num_elastic :])
@@ -196,8 +198,8 @@ class Balance:
         """
         eqs, start = self._eqs, self._eqs.q.copy()
         move, size = self._columns @ step, self._size(step)
-        largest = max(float(np.abs(move[eqs.system.rigid]).max()), 1e-300)
-        limit = _MAX_CORRECTION * max(self._length, 1.0) / largest
+        largest = max(float((np.abs(move[eqs.system.rigid]) / self._sizes).max()), 1e-300)
+        limit = _MAX_CORRECTION / largest
         fraction = min(1.0, limit)
         while np.isfinite(size) and fraction >= min(smallest, limit):
             try:

@@ -17,6 +17,7 @@ import numpy as np
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.stepping.convergence import Measure
+from dolfinx_mbd.dynamics.stepping.corotation import Corotation
 from dolfinx_mbd.dynamics.stepping.film_factor import FilmFactor, FilmStiffness
 from dolfinx_mbd.dynamics.stepping.formulas import Derivatives
 from dolfinx_mbd.dynamics.stepping.internal_unknowns import InternalUnknowns
@@ -30,6 +31,7 @@ from dolfinx_mbd.dynamics.stepping.iteration_matrix import (
 )
 from dolfinx_mbd.dynamics.stepping.open_films import OpenFilms
 from dolfinx_mbd.dynamics.stepping.step_errors import StepError
+from dolfinx_mbd.dynamics.stepping.step_factor import ExtrapolatedFactor, StepFactor
 from dolfinx_mbd.kernels.time_steps import correct, right_hand_side
 from dolfinx_mbd.mechanism.system import State
 
@@ -74,6 +76,7 @@ class Corrector:
         mass: Mass that scales constraints and multipliers, kg.
         matrix: Evaluation of iteration matrices.
         measure: Measure of the errors.
+        corotation: Rotation of the factor with the bodies.
         films: Oil films that corrections keep open.
         iterations: Number of corrections.
         factorizations: Number of factorizations.
@@ -92,9 +95,10 @@ class Corrector:
         self.matrix = IterationMatrix(system, self.mass, sparse)
         self.measure, self._no_values = Measure(system), np.zeros(system.num_constraints)
         self._rhs = np.zeros(system.num_velocities + system.num_constraints)
+        self.corotation = Corotation(eqs)
         self.films = OpenFilms(eqs, self.measure.lengths)
         self._has_films = bool(self.films)
-        self._stiffness = FilmStiffness(eqs)
+        self._stiffness = FilmStiffness(eqs, self.mass)
         self.renews = bool(self._stiffness) and not (sparse or internal)
 
     # ---- residual and matrix --------------------------------------------------------------------
@@ -125,6 +129,12 @@ class Corrector:
         """
         a_by_move, v_by_move, _ = derivatives
         matrix, mass = self.matrix.evaluate(self.eqs, t, move, a_by_move, v_by_move)
+        self.factorizations += 1
+        if self.renews:
+            self.factor = self._stiffness.factor(matrix, dt, mass, derivatives)
+            if self.factor is not None:
+                self.corotation.stop()  # this factor rotates with the bodies itself
+                return self.factor
         factorize = SparseFactor if self.sparse else DenseFactor.of
         try:
             self.factor = factorize(matrix, dt, mass)
@@ -137,10 +147,24 @@ class Corrector:
                 "in a singular position or have redundant constraints",
                 t,
             ) from None
-        self.factorizations += 1
-        if self.renews and isinstance(self.factor, DenseFactor):
-            self.factor = self._stiffness.renewable(self.factor, derivatives)
+        self.corotation.start()
         return self.factor
+
+    def adopt(self, factor: StepFactor | ExtrapolatedFactor) -> None:
+        """Use the factor of a matrix at the point of evaluation, or extrapolated to the next one.
+
+        An extrapolated factor contains the rotation of the bodies already.
+        """
+        self.factor = factor
+        if isinstance(factor, StepFactor):
+            self.corotation.start()
+        else:
+            self.corotation.stop()
+
+    def move_films(self, derivatives: Derivatives) -> None:
+        """Renew joints, axes of bodies and directions of films in the factor, after a residual."""
+        if isinstance(self.factor, FilmFactor):
+            self.factor = self._stiffness.moved(self.factor, derivatives)
 
     def renew_films(self, derivatives: Derivatives) -> bool:
         """Renew only the elastic films in the factor after a residual; return False without them.
@@ -153,13 +177,19 @@ class Corrector:
         self.renewals += 1
         return True
 
-    @staticmethod
-    def restored_factor(memory: Mapping[str, Any]) -> Factor | FilmFactor | None:
-        """Return the factor that `memory` describes, or None without a factor."""
-        factor = restore_factor(memory)
-        if "film_jacobian" in memory and isinstance(factor, DenseFactor):
-            return FilmFactor.restored(factor, memory)
-        return factor
+    def factor_memory(self) -> dict[str, Any]:
+        """Return the arrays from which `restore_factor` creates a bitwise equal factor."""
+        return {} if self.factor is None else self.factor.memory() | self.corotation.memory()
+
+    def restore_factor(self, memory: Mapping[str, Any]) -> None:
+        """Restore the factor that `memory` describes; None without it or its orientations."""
+        if "film_groups" in memory:
+            self.factor = FilmFactor.restored(memory)
+            self.corotation.stop()
+        else:
+            self.factor = restore_factor(memory)
+            if not self.corotation.restore(memory):
+                self.factor = None
 
     def has_factor_for(self, dt: float) -> bool:
         """Return whether the factor is that of steps of length dt (s)."""
@@ -171,9 +201,16 @@ class Corrector:
 
         `a_by_move` is the derivative of accelerations with respect to increments, 1/s².
         """
-        assert self.factor is not None
         right_hand_side(self.eqs.rows, self.eqs.values, a_by_move, self.mass, self._rhs)
-        return self.factor.solve(self._rhs)
+        return self.solve(self._rhs)
+
+    def solve(self, rhs: Array) -> Array:
+        """Return the solution for a right-hand side (unknowns,) at the point of evaluation.
+
+        The factor rotates with the bodies; see `corotation`. The right-hand side is overwritten.
+        """
+        assert self.factor is not None
+        return self.corotation.forward(self.factor.solve(self.corotation.back(rhs)))
 
     def joint_error(self, correction: Array, a_by_move: float, last: bool) -> float:
         """Return the largest ratio of an error of a joint to its tolerance; see `Measure`.
@@ -186,6 +223,7 @@ class Corrector:
         noise = factor.noise if len(factor.noise) else self._no_values
         error = measure.forces(self.eqs, correction, scale, noise, self.tolerance)
         if last and error > 1.0 and not len(factor.noise):
+            # the sums over the components of a force do not change if it rotates
             samples = factor.solve(measure.round_off(self.eqs, a_by_move, self.mass))
             samples = samples[self.eqs.system.num_velocities :]
             factor.noise = scale * np.sqrt((samples * samples).mean(axis=1))
@@ -232,13 +270,12 @@ class Corrector:
             loads: Wrenches of the loads on all frames, (frames, 6).
             algorithmic: Algorithmic accelerations (nv,), which change as the accelerations.
         """
-        eqs, mass, factor = self.eqs, self.mass, self.factor
-        assert factor is not None
+        eqs, mass = self.eqs, self.mass
         move = np.zeros(len(algorithmic))  # is not used
         for _ in range(_JUMP_ITERATIONS):
             eqs.residual_of_accelerations(t, loads)
             right_hand_side(eqs.rows, self._no_values, 1.0, mass, self._rhs)
-            solution = factor.solve(self._rhs)
+            solution = self.solve(self._rhs)
             correct(solution, 0.0, 1.0, 1.0, mass, move, eqs.v, eqs.a, algorithmic, eqs.lam)
 
     def local_error(
@@ -258,8 +295,12 @@ class Corrector:
             self.eqs.residual(state.time)
             factor = self.refactor(state.time, dt, np.zeros(n), derivatives)
         rhs = np.zeros(len(self._rhs))
-        rhs[:n] = factor.mass @ change
-        return factor.solve(rhs)[:n], factor.mass
+        rhs[:n] = change
+        if isinstance(factor, FilmFactor):
+            rhs[:n] = factor.inertia(change)
+        else:
+            rhs[:n] = factor.mass @ self.corotation.back(rhs)[:n]  # the matrix is not rotated
+        return self.corotation.forward(factor.solve(rhs))[:n], factor.mass
 
     def _residual_size(self, a_by_move: float) -> float:
         """Return the norm of the right-hand side of a correction."""

@@ -1,58 +1,129 @@
-"""Factors of an iteration matrix in which the derivatives of elastic oil films are renewed alone.
+"""Factors of the iteration matrix of a system with oil films in elastic bores.
 
-The pressure of a film exerts forces on the coefficients σ of its gap. In the iteration matrix S, it
-has the term Lᵀ D L, where L are the derivatives of σ by the increments and −D a_by_move those of
-the forces by σ and, times `v_by_move`, by dσ/dt. D changes much faster than the rest of S. With
-factors of S and a new D + A, Woodbury's formula
+Joints and elastic films connect bodies whose own matrices are nearly constant in axes that rotate
+with the bodies. The iteration matrix is
 
-    (S + Lᵀ A L)⁻¹ b = x − Z (1 + A L Z)⁻¹ A L x,   x = S⁻¹ b,   Z = S⁻¹ Lᵀ
+    S = [T + Lᵀ D L   Bᵀ]
+        [B            0 ]
 
-needs the factors of a matrix with as many rows as the films have coefficients. L and the
-derivatives of the drag torques remain those of S.
+where T has one block for each group of bodies that other loads couple, B are the derivatives of the
+constraints, and L those of the coefficients σ of the gaps of all films; −D a_by_move are the
+derivatives of the forces of the films by σ and, times `v_by_move`, by dσ/dt. With P = [L; B] and
+H = P T⁻¹ Pᵀ, the forces φ = D L x of the films and the multipliers μ follow from
+
+    [1 + D H_LL   D H_LB] [φ]   [D L T⁻¹ r     ]
+    [H_BL         H_BB  ] [μ] = [B T⁻¹ r − r_B],   x = T⁻¹ (r − Pᵀ (φ, μ)),
+
+which has one unknown for each coefficient of a gap and each constraint. B, L, D and the axes of T
+are renewed in later steps without new factors of T. S neglects the couplings of bodies by the drag
+of films and by the rotation of the forces of films and joints; the residual contains them.
 
 Reference:
-    W. W. Hager, Updating the inverse of a matrix, SIAM Review 31 (1989).
+    C. Farhat, F.-X. Roux, A method of finite element tearing and interconnecting and its parallel
+    solution algorithm, Int. J. Numer. Methods Eng. 32 (1991) (forces of connections as unknowns).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import get_lapack_funcs
+from numpy.typing import NDArray
+from scipy.linalg import block_diag, get_lapack_funcs
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.stepping.formulas import Derivatives
-from dolfinx_mbd.dynamics.stepping.iteration_matrix import DenseFactor
+from dolfinx_mbd.kernels.body_table import FIRST_Q, FIRST_V
+from dolfinx_mbd.kernels.columns import QUATERNION
+from dolfinx_mbd.kernels.rotations import rotation_matrix
+from dolfinx_mbd.kernels.time_steps import rotate_rows
 
-__all__ = ["FilmFactor", "FilmStiffness"]
+__all__ = ["BodyInverses", "FilmFactor", "FilmStiffness"]
+
+Index = NDArray[np.int64] | slice
+_Ports = tuple[NDArray[np.int64], Array, Array]
 
 _getrf, _getrs = get_lapack_funcs(("getrf", "getrs"), (np.zeros((1, 1)),))
+_AS_THEY_ARE, _TRANSPOSED = False, True  # blocks in `rotate_rows`
 
 
 class FilmStiffness:
-    """Derivatives of the elastic films of a system by the coefficients of their gaps.
+    """Connections of the bodies of a system by joints and elastic films, and their derivatives.
 
     Args:
         eqs: Assembler of the system.
+        scale: Mass that scales constraints and multipliers, kg.
     """
 
-    def __init__(self, eqs: Assembler) -> None:
-        self._eqs, self._loads = eqs, eqs.loads
+    def __init__(self, eqs: Assembler, scale: float) -> None:
+        self._eqs, self._loads, self._scale = eqs, eqs.loads, scale
+        table, s = eqs.frames.bodies.table, eqs.system
+        self._columns = np.ascontiguousarray(table[:, FIRST_V])
+        self._coordinates = [int(k) for k in table[:, FIRST_Q]]
+        self._coefficients = eqs.loads.gap_coefficients
+        groups = eqs.loads.groups_without_films() if self else []
+        every = np.arange(s.num_velocities)
+        self._groups = [np.concatenate([every[s.v_slices[k]] for k in group]) for group in groups]
 
     def __bool__(self) -> bool:
-        return self._loads.has_elastic_films
+        return self._loads.has_elastic_films and not self._eqs.system.velocity_rows.any()
 
-    def renewable(self, factor: DenseFactor, derivatives: Derivatives) -> FilmFactor:
-        """Return a factor of the matrix that was assembled last, whose films can be renewed."""
-        L = self._loads.gap_jacobian(self._eqs.system.num_velocities + len(self._eqs.lam))
-        return FilmFactor(factor, L, self._blocks(derivatives, assembled=True))
+    def factor(
+        self, matrix: Array, dt: float, mass: Array, derivatives: Derivatives
+    ) -> FilmFactor | None:
+        """Return a factor of the matrix that was assembled last, or None if it is singular."""
+        blocks = self._blocks(derivatives, assembled=True)
+        connections = self._connections(derivatives)
+        first, T = 0, matrix[: len(mass), : len(mass)].copy()
+        for block in blocks:
+            left, right = connections[:, first : first + len(block)]
+            T -= left.T @ (block @ right)
+            first += len(block)
+        try:
+            parts = [(_index(k), np.linalg.inv(T[k[:, None], k])) for k in self._groups]
+        except np.linalg.LinAlgError:
+            return None
+        rotations = self._rotations()
+        bodies = BodyInverses(dt, mass, parts, self._columns, rotations)
+        still = np.tile(np.eye(3), (len(rotations), 1, 1))
+        factor = FilmFactor(bodies, still, connections, blocks)
+        return factor if factor.is_regular else None
+
+    def moved(self, factor: FilmFactor, derivatives: Derivatives) -> FilmFactor:
+        """Return the factor with the present axes of bodies, joints and directions of films."""
+        return factor.renewed(self._connections(derivatives), factor.blocks, self._rotations())
 
     def renewed(self, factor: FilmFactor, derivatives: Derivatives) -> FilmFactor:
         """Return the factor with the derivatives of the films at the last residual."""
-        return factor.renewed(self._blocks(derivatives, assembled=False))
+        return factor.with_films(self._blocks(derivatives, assembled=False))
+
+    def _connections(self, derivatives: Derivatives) -> Array:
+        """Return the matrices P of the rows and of the columns of S, (2, coefficients + nc, nv).
+
+        The rates dσ/dt = L v also depend on the increments by L. Their derivative is that of σ,
+        times `v_by_move`, at a point that is ahead by the time 1 / `v_by_move`. Most of the
+        derivatives D are those by the rates.
+        """
+        eqs, s = self._eqs, self._eqs.system
+        q, t = eqs.q.copy(), eqs.frames.time
+        P = np.zeros((2, self._coefficients + s.num_constraints, s.num_velocities))
+        eqs.move(q, eqs.v / derivatives.v_by_move)
+        eqs.update_poses(t)
+        eqs.frames.update_jacobians()
+        self._loads.write_gap_jacobian(P[1])
+        eqs.q[:] = q
+        eqs.update_poses(t)
+        P[:, self._coefficients :] = self._scale * eqs.constraint_matrix()
+        self._loads.write_gap_jacobian(P[0])
+        return P
+
+    def _rotations(self) -> Array:
+        """Return the rotation matrices of all bodies whose translations are in global axes."""
+        q = self._eqs.q
+        rotations = [rotation_matrix(q[k:][QUATERNION]) for k in self._coordinates]
+        return np.array(rotations).reshape(-1, 3, 3)
 
     def _blocks(self, derivatives: Derivatives, *, assembled: bool) -> list[Array]:
         """Return the matrices D of all films; see `Loads.gap_stiffness`."""
@@ -61,75 +132,159 @@ class FilmStiffness:
         return [np.asarray(block / -a_by_move, dtype=np.float64) for block in blocks]
 
 
+class BodyInverses(NamedTuple):
+    """Inverse of T.
+
+    Attributes:
+        dt: Time step, s.
+        mass: Mass matrix, (nv, nv).
+        parts: Unknowns of each group of bodies, and the inverse of its block of T.
+        columns: First columns of the translations of bodies whose axes rotate.
+        rotations: Rotation matrices of these bodies at the point of T, (bodies, 3, 3).
+    """
+
+    dt: float
+    mass: Array
+    parts: Sequence[tuple[Index, Array]]
+    columns: NDArray[np.int64]
+    rotations: Array
+
+
 class FilmFactor:
     """A factor of the iteration matrix with the interface of `DenseFactor`.
 
     Args:
-        base: Factors of the matrix.
-        jacobian: Derivatives L of the coefficients of all gaps, (coefficients, unknowns).
-        blocks: Matrix D of each film in the matrix.
-        changes: Changes A of the blocks since then; none if empty.
-        response: The arrays Z and L Z, if they are known.
+        bodies: Inverse of T.
+        turns: Rotations of the bodies since the point of T, in global axes, (bodies, 3, 3).
+        connections: P of rows and of columns in the axes of T, (2, coefficients + nc, nv).
+        blocks: Matrix D of each film.
+        other: A factor with the same first three arguments.
+
+    Attributes:
+        is_regular: Whether no pivot is zero.
     """
 
     def __init__(
         self,
-        base: DenseFactor,
-        jacobian: Array,
+        bodies: BodyInverses,
+        turns: Array,
+        connections: Array,
         blocks: Sequence[Array],
-        changes: Sequence[Array] = (),
-        response: tuple[Array, Array] | None = None,
+        other: FilmFactor | None = None,
     ) -> None:
-        self.dt, self.mass, self.noise = base.dt, base.mass, np.zeros(0)
-        self._base, self._L, self._blocks, self._changes = base, jacobian, blocks, changes
-        if changes:
-            if response is None:
-                Z = base.solve(np.array(jacobian.T, order="F"))
-                response = Z, jacobian @ Z
-            matrix = self._product(response[1])
-            matrix[np.diag_indices(len(matrix))] += 1.0
-            self._lu, self._pivots, _ = _getrf(matrix.T, overwrite_a=True)
-            self._Z, self._LZ = response
+        self.dt, self.mass, self.noise = bodies.dt, bodies.mass, np.zeros(0)
+        self.blocks, self._bodies = blocks, bodies
+        self._turns, self._connections = turns, connections
+        self._ports: list[_Ports]
+        self._H: Array
+        self._ports, self._H = self._responses() if other is None else (other._ports, other._H)
+        matrix, films = self._film_forces(self._H), np.arange(sum(map(len, blocks)))
+        matrix[films, films] += 1.0
+        self._lu, self._pivots, info = _getrf(matrix.T, overwrite_a=True)
+        self.is_regular = bool(info == 0 and np.isfinite(self._lu[-1]).all())
 
-    def renewed(self, blocks: Sequence[Array]) -> FilmFactor:
+    def _responses(self) -> tuple[list[_Ports], Array]:
+        """Return the connections of each group of bodies, P and T⁻¹ Pᵀ of the group, and H."""
+        size = self._connections.shape[1]
+        parts, H = [], np.zeros((size, size))
+        for unknowns, inverse in self._bodies.parts:
+            left, right = self._connections[:, :, unknowns]
+            ports = np.flatnonzero(left.any(axis=1))
+            right, motions = right[ports], inverse @ left[ports].T
+            H[np.ix_(ports, ports)] += right @ motions
+            parts.append((ports, right, motions))
+        return parts, H
+
+    def renewed(self, connections: Array, blocks: Sequence[Array], rotations: Array) -> FilmFactor:
+        """Return the factor for new P, D and rotation matrices of the bodies.
+
+        Args:
+            connections: P of rows and of columns, (2, coefficients + nc, nv), which is overwritten.
+            blocks: Matrix D of each film.
+            rotations: Rotation matrices, (bodies, 3, 3).
+        """
+        turns = np.ascontiguousarray(rotations @ self._bodies.rotations.transpose(0, 2, 1))
+        places = np.add.outer(self._bodies.columns, np.arange(3))
+        connections[:, :, places] = np.einsum("pgbi,bij->pgbj", connections[:, :, places], turns)
+        return FilmFactor(self._bodies, turns, connections, blocks)
+
+    def with_films(self, blocks: Sequence[Array]) -> FilmFactor:
         """Return the factor with new matrices D of the films."""
-        changes = [new - old for new, old in zip(blocks, self._blocks, strict=True)]
-        response = (self._Z, self._LZ) if self._changes else None
-        return FilmFactor(self._base, self._L, self._blocks, changes, response)
+        return FilmFactor(self._bodies, self._turns, self._connections, blocks, self)
 
     def solve(self, rhs: Array) -> Array:
-        """Return the solution for right-hand sides (unknowns,) or (unknowns, columns).
+        """Return the solution for right-hand sides (unknowns,) or (unknowns, columns)."""
+        if rhs.ndim == 1:
+            return self.solve(rhs[:, None])[:, 0]
+        n, size, columns = len(self.mass), len(self._H), self._bodies.columns
+        parts = self._bodies.parts
+        x: Array = np.array(rhs, order="C")
+        forces: Array = np.zeros((size, rhs.shape[1]))
+        rotate_rows(self._turns, columns, _TRANSPOSED, x)
+        for (unknowns, inverse), (ports, right, _) in zip(parts, self._ports, strict=True):
+            x[unknowns] = motion = inverse @ x[unknowns]
+            forces[ports] += right @ motion
+        forces = self._film_forces(forces)
+        forces[size - len(rhs) + n :] -= rhs[n:]
+        forces, _ = _getrs(self._lu, self._pivots, forces, trans=1)
+        for (unknowns, _), (ports, _, motions) in zip(parts, self._ports, strict=True):
+            x[unknowns] -= motions @ forces[ports]
+        rotate_rows(self._turns, columns, _AS_THEY_ARE, x)
+        x[n:] = forces[size - len(rhs) + n :]
+        return x
 
-        They are overwritten.
-        """
-        x = self._base.solve(rhs)
-        if not self._changes:
-            return x
-        changes = self._product(self._L @ x)
-        forces, _ = _getrs(self._lu, self._pivots, changes, trans=1, overwrite_b=True)
-        return np.asarray(x - self._Z @ forces)
+    def inertia(self, increments: Array) -> Array:
+        """Return the product (nv,) of the mass matrix, in its rotated axes, with increments."""
+        x: Array = np.array(increments[:, None], order="C")
+        rotate_rows(self._turns, self._bodies.columns, _TRANSPOSED, x)
+        x = np.ascontiguousarray(self.mass @ x)
+        rotate_rows(self._turns, self._bodies.columns, _AS_THEY_ARE, x)
+        return x[:, 0]
 
-    def _product(self, coefficients: Array) -> Array:
-        """Return A times an array with one row for each coefficient."""
-        edges = np.cumsum([len(block) for block in self._changes])[:-1]
-        parts = zip(self._changes, np.split(coefficients, edges), strict=True)
-        return np.concatenate([block @ part for block, part in parts])
+    def _film_forces(self, rows: Array) -> Array:
+        """Return an array in which the rows of the films are multiplied by D."""
+        result, first = rows.copy(), 0
+        for block in self.blocks:
+            part = slice(first, first := first + len(block))
+            result[part] = block @ rows[part]
+        return result
 
     def memory(self) -> dict[str, Any]:
         """Return the arrays from which `restored` creates a bitwise equal factor."""
-        films = {f"film_{k}": block for k, block in enumerate(self._blocks)}
-        films |= {f"film_change_{k}": block for k, block in enumerate(self._changes)}
-        others = {"noise": self.noise, "film_jacobian": self._L}
-        return self._base.memory() | films | others
+        _, _, inverses, columns, rotations = self._bodies
+        groups = np.zeros(len(self.mass), dtype=np.int64)
+        for k, (unknowns, _) in enumerate(inverses):
+            groups[unknowns] = k
+        parts = {"groups": groups, "inverse": block_diag(*(inverse for _, inverse in inverses))}
+        parts |= {"columns": columns, "rotations": rotations, "turns": self._turns}
+        parts |= {"connections": self._connections}
+        parts |= {str(k): block for k, block in enumerate(self.blocks)}
+        factor = {"dt": self.dt, "mass": self.mass, "noise": self.noise}
+        return factor | {f"film_{name}": values for name, values in parts.items()}
 
     @classmethod
-    def restored(cls, base: DenseFactor, memory: Mapping[str, Any]) -> FilmFactor:
-        """Return the factor that `memory` describes; `base` is its factor without the films."""
-        blocks, changes = (
-            [np.asarray(memory[f"{name}_{k}"]) for k in range(len(memory))
-             if f"{name}_{k}" in memory]
-            for name in ("film", "film_change")
-        )  # fmt: skip
-        factor = cls(base, np.asarray(memory["film_jacobian"]), blocks, changes)
-        factor.noise, base.noise = np.asarray(memory["noise"]), np.zeros(0)
+    def restored(cls, memory: Mapping[str, Any]) -> FilmFactor:
+        """Return the factor that `memory` describes."""
+        part = {
+            name.removeprefix("film_"): np.asarray(values)
+            for name, values in memory.items()
+            if name.startswith("film_")
+        }
+        inverses: list[tuple[Index, Array]] = []
+        first = 0
+        for k in range(int(part["groups"].max()) + 1):
+            unknowns = np.flatnonzero(part["groups"] == k)
+            block = slice(first, first := first + len(unknowns))
+            inverses.append((_index(unknowns), part["inverse"][block, block].copy()))
+        dt, mass = float(memory["dt"]), np.asarray(memory["mass"])
+        bodies = BodyInverses(dt, mass, inverses, part["columns"], part["rotations"])
+        blocks = [part[str(k)] for k in range(len(part)) if str(k) in part]
+        factor = cls(bodies, part["turns"], part["connections"], blocks)
+        factor.noise = np.asarray(memory["noise"])
         return factor
+
+
+def _index(unknowns: NDArray[np.int64]) -> Index:
+    """Return ascending indices as a slice if possible."""
+    first, last = int(unknowns[0]), int(unknowns[-1])
+    return slice(first, last + 1) if last - first + 1 == len(unknowns) else unknowns

@@ -35,7 +35,8 @@ from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 _MAX_ITERATIONS = 15
 # A step renews the elastic films of the matrix this number of times before it uses a new matrix
-_RENEWALS = 3
+_RENEWALS = 6
+_FILM_ITERATIONS = 2  # this number of iterations costs more than a renewal of the films
 # The matrix of a system of many bodies is sparse above this number of unknowns
 _SPARSE_UNKNOWNS = 400
 
@@ -58,7 +59,8 @@ class Stepper:
 
     Attributes:
         iterations: Number of Newton iterations.
-        factorizations: Number of factorizations of the iteration matrix.
+        factorizations: Number of factorizations of the iteration matrix. With elastic oil films,
+            the inverses of the matrices of all bodies count as one.
         halves_steps: Whether a load or a body declares that steps that fail are to be halved.
         halvings: Number of steps that failed and were halved; see `step_or_halves`.
         assembler: Assembler of the equations at the last accepted state.
@@ -241,6 +243,8 @@ class Stepper:
             if not math.isfinite(error):
                 break
             outdated = corrector.factor is not None
+            if outdated and not iteration:
+                corrector.move_films(step.derivatives)
             if not outdated:
                 corrector.refactor(step.time, dt, step.move, step.derivatives)
             solution = corrector.correction(a_by_move)
@@ -256,8 +260,10 @@ class Stepper:
             if not math.isfinite(error) or iteration == most:
                 break
             remaining = most - iteration - 1
-            if outdated and (not reuse or monitor.too_slow(remaining)):
-                if reuse and renewals < _RENEWALS and corrector.renew_films(step.derivatives):
+            renews = reuse and corrector.renews and renewals < _RENEWALS
+            worthwhile = min(remaining, _FILM_ITERATIONS) if renews else remaining
+            if outdated and (not reuse or monitor.too_slow(worthwhile)):
+                if renews and corrector.renew_films(step.derivatives):
                     renewals += 1
                 else:
                     corrector.refactor(step.time, dt, step.move, step.derivatives)
@@ -315,7 +321,7 @@ class Stepper:
     def adopt(self, factor: StepFactor | ExtrapolatedFactor) -> None:
         """Let the next step start with a factor from the exact tangents at the last states."""
         if not self.sparse:
-            self.corrector.factor = factor
+            self.corrector.adopt(factor)
 
     def memory(self) -> dict[str, Any]:
         """Return the counters and the last factorization, to store them in a checkpoint."""
@@ -327,8 +333,7 @@ class Stepper:
         }
         if self._condenses:
             counts |= self._internal.factor_memory()
-        factor = self.corrector.factor
-        return counts if factor is None else counts | factor.memory()
+        return counts | self.corrector.factor_memory()
 
     def restore(self, memory: Mapping[str, Any]) -> None:
         """Restore the data that `memory` of another stepper of the same system returned."""
@@ -336,7 +341,7 @@ class Stepper:
         self.corrector.factorizations = int(memory["factorizations"])
         self.corrector.renewals = int(memory.get("renewals", 0))
         self.halvings = int(memory.get("halvings", 0))
-        self.corrector.factor = self.corrector.restored_factor(memory)
+        self.corrector.restore_factor(memory)
         self._internal.restore(memory)
 
     # ---- changes between steps ------------------------------------------------------------------

@@ -19,7 +19,7 @@ from dolfinx_mbd.analyses.simulator import Simulator
 from dolfinx_mbd.checks import choice, flag, instance, items, reject
 from dolfinx_mbd.dynamics.stepping.step_control import FixedSteps
 from dolfinx_mbd.errors import InputError, MissingFileError
-from dolfinx_mbd.io.export.fmi.names import check_names, checked_path, write_unit
+from dolfinx_mbd.io.export.fmi.names import checked_path, variable_names, write_unit
 from dolfinx_mbd.optional import optional_module
 
 __all__ = ["export_fmu"]
@@ -69,12 +69,12 @@ def load_simulator(script: str | Path) -> Simulator:
     Raises:
         MissingFileError: The script does not exist.
         InputError: The script has no such function, the steps are adaptive, or an input or output
-            has an invalid name (valid: identifiers separated by dots).
+            has an invalid name (valid: identifiers separated by dots, and a number at the end).
     """
     simulator: Simulator = value_in_script(script, "simulator", Simulator)
     if not isinstance(simulator.steps, FixedSteps):
         raise InputError("a functional mock-up unit needs steps of equal length")
-    check_names(*simulator.inputs, *simulator.outputs)
+    variable_names([*simulator.inputs, *simulator.outputs])
     return simulator
 
 
@@ -102,7 +102,9 @@ def export_fmu(
 
     The communication step of the importing program must be a multiple of the step of the simulator;
     the FMU discards other steps and keeps its state. Inputs act from the beginning of a
-    communication step. The FMU can save, restore and serialize its state bitwise.
+    communication step. The FMU can save, restore and serialize its state bitwise. In the names of
+    its variables, spaces are underscores, and numbers of components are indices: the output
+    ``rod.eta.1`` is the variable ``rod.eta[1]``.
 
     Args:
         script: Python script with a function `simulator()` that returns a `Simulator`. The script

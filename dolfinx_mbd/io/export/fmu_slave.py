@@ -21,6 +21,7 @@ from dolfinx_mbd.archive import Kind, archive_writer, read_archive_file
 from dolfinx_mbd.dynamics.stepping.run import Snapshot
 from dolfinx_mbd.dynamics.stepping.step_control import steps_from
 from dolfinx_mbd.errors import FileError, InputError, MbdWarning, warn
+from dolfinx_mbd.io.export.fmi.names import variable_names
 from dolfinx_mbd.io.export.fmi.variable_units import add_units
 from dolfinx_mbd.io.export.fmu import LIBRARIES, load_simulator
 from dolfinx_mbd.results.files.run_files import state_arrays, state_from
@@ -142,16 +143,18 @@ def slave_class(script: str, fmi: Literal[2, 3]) -> Any:
             self._simulator = load_simulator(Path(self.resources) / script)
             self._inputs, self._outputs = self._simulator.inputs, self._simulator.outputs
             self.default_experiment = library.DefaultExperiment(step_size=self._simulator.steps.dt)
+            requests = [*self._inputs, *self._outputs]
+            self._names = dict(zip(requests, variable_names(requests), strict=True))
             for name in self._inputs:
                 self._register(
-                    name,
+                    self._names[name],
                     causality=causality.input,
                     getter=lambda name=name: self._inputs[name],
                     setter=lambda value, name=name: self._inputs.update({name: value}),
                 )
             for name in self._outputs:
                 self._register(
-                    name,
+                    self._names[name],
                     causality=causality.output,
                     getter=lambda name=name: self._outputs[name],
                 )
@@ -179,7 +182,8 @@ def slave_class(script: str, fmi: Literal[2, 3]) -> Any:
                 unit.set("canHandleVariableCommunicationStepSize", "true")
                 if fmi == 3:
                     unit.set("fixedInternalStepSize", repr(self._simulator.steps.dt))
-            add_units(root, self._simulator.units | ({"time": "s"} if fmi == 3 else {}))
+            units = {self._names[name]: unit for name, unit in self._simulator.units.items()}
+            add_units(root, units | ({"time": "s"} if fmi == 3 else {}))
             return root
 
     return Slave

@@ -20,7 +20,7 @@ from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import choice, flag, instance, number
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.io.export.fmi.c_unit import CUnit, Variables
-from dolfinx_mbd.io.export.fmi.names import checked_path
+from dolfinx_mbd.io.export.fmi.names import checked_path, variable_names
 
 __all__ = ["export_linear_fmu"]
 
@@ -83,14 +83,13 @@ def export_linear_fmu(
         raise InputError(f"the motion grows without bound within dt = {dt:g} s", argument="dt")
     source = files("dolfinx_mbd.io.export") / "state_space.c"
     sources = {"model.c": source.read_text(encoding="utf-8"), "data.h": _data(matrices)}
-    inputs = np.array(linearized.inputs)
+    names = variable_names([*linearized.inputs, *linearized.outputs])
+    inputs, outputs = names[: len(linearized.inputs)], names[len(linearized.inputs) :]
     dependencies = {
-        name: inputs[row != 0].tolist()
-        for name, row in zip(linearized.outputs, matrices["D"], strict=True)
+        name: [inputs[k] for k in np.flatnonzero(row)]
+        for name, row in zip(outputs, matrices["D"], strict=True)
     }
-    variables = Variables(
-        dict.fromkeys(linearized.inputs, 0.0), linearized.outputs, dependencies=dependencies
-    )
+    variables = Variables(dict.fromkeys(inputs, 0.0), outputs, dependencies=dependencies)
     return CUnit(path, sources, variables, dt, fmi).write(binary=binary, overwrite=overwrite)
 
 

@@ -27,7 +27,7 @@ References:
 In addition to the arrays of `reynolds` there are
 
     fraction (n, m+1)   ρ; the nodes at the ends have that of their neighbours
-    face     (n, m+1)   H at the face between a node and the next node downstream
+    face     (n, m+1)   entrained thickness at the face between a node and the next one downstream
     carry    (n, m+1)   0 where a supply between (i, j) and (i+1, j) fills the gap, otherwise 1
     squeeze  (n, m+1)   12 μ₀ times the area of a cell times the rate of its content if it is full
     hold     (n, m+1)   decrease of this term per void u: the content changes by squeeze − hold u
@@ -48,6 +48,7 @@ from dolfinx_mbd.kernels.films.fields import (
     AROUND,
     CLEARANCE,
     ENTRAINED,
+    FACE,
     LENGTH,
     LINKS,
     RADIUS,
@@ -117,7 +118,7 @@ def _storage_and_faces(
         down = _next_downstream(i, n, speed)
         for j in range(columns):
             H = flow[ENTRAINED, i, j]
-            face[i, j] = 0.5 * (H + flow[ENTRAINED, down, j])
+            face[i, j] = flow[FACE, i if speed >= 0.0 else down, j]
             full = area * film_at(h[i, j], values).content_slope * rate[i, j]
             squeeze[i, j], hold[i, j] = full, full / face[i, j]
             if dt > 0.0:

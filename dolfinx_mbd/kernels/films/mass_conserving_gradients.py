@@ -15,6 +15,7 @@ from dolfinx_mbd.kernels.films.band import (
     scatter_nodes,
 )
 from dolfinx_mbd.kernels.films.fields import (
+    CONTENT_SLOPE,
     LENGTH,
     RADIUS,
     VISCOSITY,
@@ -23,6 +24,8 @@ from dolfinx_mbd.kernels.films.mass_conserving import carried
 from dolfinx_mbd.kernels.films.reynolds import next_index, previous_index
 from dolfinx_mbd.kernels.films.reynolds_gradients import (
     add_link_gradients,
+    by_face_node,
+    face_slopes,
     is_resting,
     node_weights,
 )
@@ -119,10 +122,11 @@ def mass_conserving_gradients(
     sign = 1.0 if speed >= 0.0 else -1.0
     for i in range(n):
         i1, i0 = next_index(i, n), previous_index(i, n)
-        down = i1 if speed >= 0.0 else i0
+        down, up = (i1, i0) if speed >= 0.0 else (i0, i1)
+        second = next_index(i1, n) if speed >= 0.0 else previous_index(i0, n)
         for j in range(columns):
             film = film_at(h[i, j], values)
-            a, b, c, d, e = node_weights(film, q, flow, i, j, 0.0, dx / dz)
+            a, b, c, d, e = node_weights(film, q, flow, i, j, dx / dz)
             stored, stored_rate = _storage_slopes(
                 film, rate[i, j], fraction[i, j], squeeze, old[i, j], dt
             )
@@ -130,14 +134,21 @@ def mass_conserving_gradients(
             here, after, before = lam[i, j], lam[i1, j], lam[i0, j]
             right, left = lam[i, min(j + 1, columns - 1)], lam[i, max(j - 1, 0)]
             arriving = 1.0 - carried(carry, i, j, speed) * (1.0 - fraction[i, j])
-            next_slope = film_at(h[down, j], values).entrained_slope
+            # the nodes upstream and downstream of the face, and the second ones
+            film_down = film_at(h[down, j], values)
+            parts = face_slopes(h, flow, i if speed >= 0.0 else down, j)
+            near = abs(speed) * by_face_node(film, flow[CONTENT_SLOPE, down, j], parts)
+            near_down = abs(speed) * by_face_node(film_down, flow[CONTENT_SLOPE, i, j], parts)
+            far = abs(speed) * parts[2]
             for k in range(K):
                 total = a * here[k] + b * after[k] + c * before[k] + d * right[k] + e * left[k]
                 by_gap[i, j, k] -= total
                 by_rate[i, j, k] = -stored_rate * here[k]
                 leaving = entrained * (fraction[i, j] * here[k] - arriving * lam[down, j, k])
-                by_gap[i, j, k] -= 0.5 * abs(speed) * film.entrained_slope * leaving
-                by_gap[down, j, k] -= 0.5 * abs(speed) * next_slope * leaving
+                by_gap[i, j, k] -= near * leaving
+                by_gap[down, j, k] -= near_down * leaving
+                by_gap[up, j, k] -= far * leaving
+                by_gap[second, j, k] -= far * leaving
                 by_speed[k] -= sign * face[i, j] * leaving
     add_link_gradients(h, values, lam, q, flow, links, ends, by_gap)
     return by_gap, by_rate, by_speed

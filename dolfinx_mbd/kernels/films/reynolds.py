@@ -6,9 +6,13 @@ the cell of a node, times 12 μ₀, is
 
     r(q) = −∫div(H³ grad q) dA + 12 μ₀ ∫(½ Ω ∂H/∂θ + ∂H/∂t) dA,    q ≥ 0,  r ≥ 0,  q r = 0
 
-(Reynolds' boundary condition; the ruptured film does not conserve mass). q is the reduced pressure
-∫ μ₀/μ dp; with q the equation is linear even if the viscosity depends on the pressure. By Barus'
-law, μ = μ₀ e^{αp} and p = −ln(1 − αq)/α; above p = 9.2/α the tangent of p(q) is used.
+(Reynolds' boundary condition; the ruptured film does not conserve mass). The journal entrains the
+thickness ½ (H₁ + H₂) − H₁′ H₂′ (h₀ − h₁ − h₂ + h₃)/12 through the face between the second and the
+third of four nodes around the bore, so that ∂H/∂θ is of fourth order where H′ = dH/dh is one. With
+the mean ½ (H₁ + H₂) alone, this derivative has the largest error of all parts of the balance where
+the bore is elastic. The thickness at a face is at least half of this mean. q is the reduced
+pressure ∫ μ₀/μ dp; with q the equation is linear even if the viscosity depends on the pressure. By
+Barus' law, μ = μ₀ e^{αp} and p = −ln(1 − αq)/α; above p = 9.2/α the tangent of p(q) is used.
 
 A primal-dual active set finds the ruptured nodes, starting from the set of the last call. The
 stiffness of the other nodes is factorized in a band. The numbers of the unknowns start at an angle
@@ -22,9 +26,10 @@ The arrays of a grid with n×(m+1) nodes are
     number  (n, m+1)     index of the unknown, or −1; integers
     size    (2,)         number of UNKNOWNS and BANDWIDTH; integers
     q       (n, m+1)     reduced pressure; on entry the prescribed values where `fixed` is 1
-    flow    (9, n, m+1)  conductances to (i+1, j) and (i, j+1), cell source, Σ k and Σ k q of the
+    flow    (11, n, m+1) conductances to (i+1, j) and (i, j+1), cell source, Σ k and Σ k q of the
                          links of a node to the edges of supplies, and the thicknesses around,
-                         along and entrained and the shear of `rough_surfaces`
+                         along and entrained, the shear and the slope of the mean gap of
+                         `rough_surfaces`, and the entrained thickness at the face to (i+1, j)
     links   (links, 4)   nodes (i, j) and their neighbours across the edge of a supply; integers
     ends    (links, 3)   distance of this edge from the node, relative to the interval; reduced
                          pressure of the supply; conductance k
@@ -57,12 +62,14 @@ from dolfinx_mbd.kernels.films.fields import (
     ASPERITIES,
     BARUS,
     CONDUCTANCE,
+    CONTENT_SLOPE,
     DISTANCE,
     E_X,
     E_X_RATE,
     E_Y,
     E_Y_RATE,
     ENTRAINED,
+    FACE,
     FACTORS,
     FILM,
     LENGTH,
@@ -192,8 +199,8 @@ def film_coefficients(h: Array, rate: Array, speed: float, values: Array, flow: 
     n, columns = h.shape
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
     mu, largest = values[VISCOSITY], 0.0
-    # Factors of ∂H/∂t, and of the difference of H between the neighbours around the bore
-    squeeze, push = 12.0 * mu * dx * dz, 3.0 * mu * speed * values[RADIUS] * dz
+    # Factors of ∂H/∂t, and of the difference of H between the faces of a cell
+    squeeze, push = 12.0 * mu * dx * dz, 6.0 * mu * speed * values[RADIUS] * dz
     if values[FACTORS] == 0.0:
         _smooth_thicknesses(h, rate, values[ROUGHNESS], squeeze, flow)
     else:
@@ -201,7 +208,7 @@ def film_coefficients(h: Array, rate: Array, speed: float, values: Array, flow: 
     # all nodes are in one row: long loops are fast
     around, along = flow[THICKNESS_AROUND].ravel(), flow[THICKNESS_ALONG].ravel()
     faces, sides = flow[AROUND].ravel(), flow[ALONG].ravel()
-    source, entrained, count = flow[SOURCE].ravel(), flow[ENTRAINED].ravel(), h.size
+    source, face, count = flow[SOURCE].ravel(), flow[FACE].ravel(), h.size
     last = count - columns  # first node of the last angle
     for k in range(last):
         H = 0.5 * (around[k] + around[k + columns])
@@ -213,15 +220,41 @@ def film_coefficients(h: Array, rate: Array, speed: float, values: Array, flow: 
         H = 0.5 * (along[k] + along[k + 1])
         sides[k] = H * H * H * (dx / dz)
     flow[ALONG, :, -1] = 0.0
-    for k in range(columns, last):
-        source[k] += push * (entrained[k + columns] - entrained[k - columns])
+    _entrained_faces(h, flow)
     for k in range(columns):
-        source[k] += push * (entrained[k + columns] - entrained[last + k])
-        source[last + k] += push * (entrained[k] - entrained[last + k - columns])
+        source[k] += push * (face[k] - face[last + k])
+    for k in range(columns, count):
+        source[k] += push * (face[k] - face[k - columns])
     for k in range(count):
         if not abs(source[k]) <= largest:
             largest = abs(source[k])
     return largest
+
+
+@inner_kernel
+def _entrained_faces(h: Array, flow: Array) -> None:
+    """Write the entrained thickness at the faces between nodes around the bore."""
+    n, columns = h.shape
+    gaps, H = h.ravel(), flow[ENTRAINED].ravel()
+    slope, face = flow[CONTENT_SLOPE].ravel(), flow[FACE].ravel()
+    for k in range(columns, h.size - 2 * columns):
+        a, b = k + columns, k + 2 * columns
+        mean, bend = 0.5 * (H[k] + H[a]), gaps[k - columns] - gaps[k] - gaps[a] + gaps[b]
+        face[k] = max(mean - slope[k] * slope[a] / 12.0 * bend, 0.5 * mean)
+    for i in (0, n - 2, n - 1):
+        for j in range(columns):
+            k, a = i * columns + j, (i + 1) % n * columns + j
+            mean = 0.5 * (H[k] + H[a])
+            face[k] = max(mean - slope[k] * slope[a] * face_bend(h, i, j), 0.5 * mean)
+
+
+@inner_kernel
+def face_bend(h: Array, i: int, j: int) -> float:
+    """Return (h₀ − h₁ − h₂ + h₃)/12 of the face between the nodes (i, j) and (i+1, j)."""
+    n = len(h)
+    i1 = next_index(i, n)
+    i0, i2 = previous_index(i, n), next_index(i1, n)
+    return (h[i0, j] - h[i, j] - h[i1, j] + h[i2, j]) / 12.0
 
 
 @inner_kernel
@@ -234,17 +267,17 @@ def _smooth_thicknesses(h: Array, rate: Array, s: float, squeeze: float, flow: A
         flow[STRESS].ravel(),
     )
     around, along = flow[THICKNESS_AROUND].ravel(), flow[THICKNESS_ALONG].ravel()
-    entrained, thin = flow[ENTRAINED].ravel(), False
+    entrained, slopes, thin = flow[ENTRAINED].ravel(), flow[CONTENT_SLOPE].ravel(), False
     for k in range(h.size):
         thin = thin or not gaps[k] >= s
     for k in range(h.size):
         H = gaps[k]
         around[k], along[k], entrained[k], stress[k] = H, H, H, 1.0 / H if not thin else 0.0
-        source[k] = squeeze * rates[k]
+        source[k], slopes[k] = squeeze * rates[k], 1.0
     for k in range(h.size if thin else 0):
         H, slope = thickness(gaps[k], s)
         around[k], along[k], entrained[k], stress[k] = H, H, H, 1.0 / H
-        source[k] *= slope
+        source[k], slopes[k] = source[k] * slope, slope
 
 
 @inner_kernel
@@ -256,6 +289,7 @@ def _rough_thicknesses(h: Array, rate: Array, values: Array, squeeze: float, flo
             flow[THICKNESS_AROUND, i, j], flow[THICKNESS_ALONG, i, j] = film.around, film.along
             flow[ENTRAINED, i, j], flow[STRESS, i, j] = film.entrained, film.shear
             flow[SOURCE, i, j] = squeeze * film.content_slope * rate[i, j]
+            flow[CONTENT_SLOPE, i, j] = film.content_slope
 
 
 @inner_kernel

@@ -22,8 +22,10 @@ from dolfinx_mbd.kernels.films.bore_patterns import add_pattern_row, pattern_row
 from dolfinx_mbd.kernels.films.fields import (
     ALONG,
     AROUND,
+    CONTENT_SLOPE,
     DISTANCE,
     ENTRAINED,
+    FACE,
     LENGTH,
     RADIUS,
     SOURCE,
@@ -33,6 +35,7 @@ from dolfinx_mbd.kernels.films.fields import (
     VISCOSITY,
 )
 from dolfinx_mbd.kernels.films.reynolds import (
+    face_bend,
     link_conductance,
     next_index,
     previous_index,
@@ -53,9 +56,9 @@ def _flow_by_thickness(H: float, difference: float, ratio: float) -> float:
 
 @inner_kernel
 def node_weights(
-    film: Film, q: Array, flow: Array, i: int, j: int, entrainment: float, ratio: float
+    film: Film, q: Array, flow: Array, i: int, j: int, ratio: float
 ) -> tuple[float, float, float, float, float]:
-    """Return the weights of λ in the derivative of λᵀr with respect to the gap of a node.
+    """Return the weights of λ in the derivative of λᵀr by the gap of a node, for constant sources.
 
     The weights are those of the node and of its neighbours (i+1, j), (i−1, j), (i, j+1), (i, j−1).
 
@@ -65,7 +68,6 @@ def node_weights(
         flow: Conductances and thicknesses, see `reynolds`.
         i: Index of the node around the bore.
         j: Index of the node along the axis.
-        entrainment: 12 μ₀ times the flow that the speed entrains per thickness of a neighbour.
         ratio: Length of an interval around the bore relative to that along it.
     """
     n, columns = q.shape
@@ -86,9 +88,34 @@ def node_weights(
         left = _flow_by_thickness(mean, q[i, j] - q[i, j - 1], ratio)
     after, before = after * film.around_slope, before * film.around_slope
     right, left = right * film.along_slope, left * film.along_slope
-    entrainment *= film.entrained_slope
-    here = after + before + right + left
-    return here, -entrainment - after, entrainment - before, -right, -left
+    return after + before + right + left, -after, -before, -right, -left
+
+
+@inner_kernel
+def face_slopes(h: Array, flow: Array, i: int, j: int) -> tuple[float, float, float]:
+    """Return the parts of the derivatives of the entrained thickness at the face after a node.
+
+    The first two belong to `by_face_node`; the third one is the derivative by the gaps of the
+    second neighbours of the face.
+    """
+    i1 = next_index(i, len(h))
+    if flow[FACE, i, j] > 0.25 * (flow[ENTRAINED, i, j] + flow[ENTRAINED, i1, j]):
+        far = -flow[CONTENT_SLOPE, i, j] * flow[CONTENT_SLOPE, i1, j] / 12.0
+        return 0.5, face_bend(h, i, j), far
+    return 0.25, 0.0, 0.0
+
+
+@inner_kernel
+def by_face_node(film: Film, slope: float, parts: tuple[float, float, float]) -> float:
+    """Return the derivative of the thickness at a face by the gap of a node beside it.
+
+    Args:
+        film: Thicknesses at the node, with their derivatives.
+        slope: Slope of the mean gap at the node on the other side of the face.
+        parts: Result of `face_slopes`.
+    """
+    share, bend, far = parts
+    return share * film.entrained_slope - bend * slope * film.content_second - far
 
 
 @inner_kernel
@@ -166,24 +193,32 @@ def _add_row_gradients(
     n, columns, K = lam.shape
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
     mu = values[VISCOSITY]
-    entrainment, squeeze = 3.0 * mu * values[RADIUS] * dz, 12.0 * mu * dx * dz
-    i1, i0 = next_index(i, n), previous_index(i, n)
+    entrainment, squeeze = 6.0 * mu * values[RADIUS] * dz, 12.0 * mu * dx * dz
+    push, i1, i0 = entrainment * speed, next_index(i, n), previous_index(i, n)
+    i2, i3 = next_index(i1, n), previous_index(i0, n)
     for j in range(columns):
         right, left = min(j + 1, columns - 1), max(j - 1, 0)
         free = max(number[i, left], number[i, j], number[i, right])
-        if max(free, number[i1, j], number[i0, j]) < 0:
+        if max(free, number[i1, j], number[i0, j], number[i2, j], number[i3, j]) < 0:
             continue  # λ is zero here and at all neighbours
         film = film_at(h[i, j], values)
-        a, b, c, d, e = node_weights(film, q, flow, i, j, entrainment * speed, dx / dz)
+        a, b, c, d, e = node_weights(film, q, flow, i, j, dx / dz)
+        # Entrained flows through the faces after and before the node, and those beside them
+        after = by_face_node(film, flow[CONTENT_SLOPE, i1, j], face_slopes(h, flow, i, j)) * push
+        before = by_face_node(film, flow[CONTENT_SLOPE, i0, j], face_slopes(h, flow, i0, j)) * push
+        far_after, far_before = face_slopes(h, flow, i1, j)[2], face_slopes(h, flow, i3, j)[2]
+        far_after, far_before = far_after * push, far_before * push
+        a, b, c = a + after - before, b - after + far_after, c + before - far_before
         content = squeeze * film.content_slope
         a += squeeze * film.content_second * rate[i, j] + rate_factor * content
         # entries in place of views of rows, whose references numba counts
         for k in range(K):
             total = a * lam[i, j, k] + b * lam[i1, j, k] + c * lam[i0, j, k]
+            total += far_before * lam[i3, j, k] - far_after * lam[i2, j, k]
             by_gap[j, k] = -(total + d * lam[i, right, k] + e * lam[i, left, k])
         if number[i, j] < 0 or rate_factor != 0.0:
             continue
-        source_by_speed = entrainment * (flow[ENTRAINED, i1, j] - flow[ENTRAINED, i0, j])
+        source_by_speed = entrainment * (flow[FACE, i, j] - flow[FACE, i0, j])
         for k in range(K):
             by_rate[j, k] = -content * lam[i, j, k]
         for k in range(K):

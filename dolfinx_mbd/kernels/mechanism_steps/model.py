@@ -55,9 +55,10 @@ class Model(NamedTuple):
     """All arrays of a mechanism; `BUFFER_OF` has the buffer of each.
 
     E are joints and drivers, J joints, D drivers, L loads on joints, P loads at frames, R springs,
-    N unknowns. The names of the arrays are those of `Assembler`, `Frames` and `FloatingBodies`;
-    groups, parts, pairs, rotations, signs, lengths and sizes are those of `Measure`, and columns
-    are those of `IterationMatrix`.
+    N unknowns, G groups of unknowns. The names of the arrays are those of `Assembler`, `Frames` and
+    `FloatingBodies`; groups, parts, pairs, rotations, signs, lengths and sizes are those of
+    `Measure`, columns are those of `IterationMatrix`, and rotating and orientations those of
+    `Corotation`.
     """
 
     # indices
@@ -79,6 +80,7 @@ class Model(NamedTuple):
     pairs: Indices
     rotations: NDArray[np.bool_]  # stored as integers
     columns: Indices
+    rotating: Indices  # (G, 4), groups of unknowns whose factors rotate
     drivers: Indices  # (D, 3): DRIVER_ENTRY, DRIVER_MOTION, DRIVEN_JOINT
     row_drivers: Indices  # (nc,), driver of each displacement that is driven, or -1
     joint_loads: Indices  # (L, 3): KIND, JOINT, MOTION
@@ -108,6 +110,7 @@ class Model(NamedTuple):
     flags: Array
     lu: Array
     pivots: Array
+    orientations: Array  # (G, 3, 3), those of the groups at the factorization
     noise: Array
     parameters: Array
     outputs: Array
@@ -135,6 +138,7 @@ class Model(NamedTuple):
     M: Array
     B: Array
     carried: Array
+    group_turns: Array  # (G, 3, 3)
     right: Array
     move: Array
     new: Array
@@ -161,7 +165,8 @@ BUFFER_OF: dict[str, str] = _buffers()
 
 DIMENSIONS: dict[str, int] = dict.fromkeys(Model._fields, 1) | dict.fromkeys(
     ["table", "ends", "end_starts", "rows_of", "pairs", "drivers", "joint_loads", "frame_loads",
-     "springs", "reported", "signs", "earlier_a", "earlier_lam", "lu", "position", "velocities",
-     "wrenches", "spread", "K", "C", "M", "B", "samples"], 2
-) | dict.fromkeys(["rotation", "jacobians", "tangents", "carried"], 3)  # fmt: skip
+     "springs", "reported", "rotating", "signs", "earlier_a", "earlier_lam", "lu", "position",
+     "velocities", "wrenches", "spread", "K", "C", "M", "B", "samples"], 2
+) | dict.fromkeys(["rotation", "jacobians", "tangents", "carried", "orientations",
+                   "group_turns"], 3)  # fmt: skip
 """Number of dimensions of each array of a `Model`."""

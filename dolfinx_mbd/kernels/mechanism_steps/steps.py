@@ -12,6 +12,7 @@ import numpy as np
 
 from dolfinx_mbd.kernels.compilation import inner_kernel
 from dolfinx_mbd.kernels.frames import frame_velocities
+from dolfinx_mbd.kernels.group_rotations import orientations, rotate_back, rotate_forward
 from dolfinx_mbd.kernels.joints import (
     ABOUT,
     joint_angles,
@@ -134,10 +135,19 @@ def _refactor(m: Model, t: float, a_by_move: float, v_by_move: float) -> bool:
     step_rotations(m.move, m.columns, turns, m.carried)
     m.lu[:] = 0.0
     fill(m.K, m.C, m.M, m.B, m.columns, turns, a_by_move, v_by_move, m.numbers[MASS], m.lu)
+    orientations(m.rotating, m.q, m.rotation, m.orientations)
     m.flags[NOISE] = 0.0
     done = factorize(m.lu, m.pivots)
     m.flags[FACTOR] = 1.0 if done else 0.0
     return done
+
+
+@inner_kernel
+def _solve(m: Model) -> None:
+    """Replace `right` by a correction, as `Corrector.solve`."""
+    rotate_back(m.rotating, m.q, m.rotation, m.orientations, m.group_turns, m.right)
+    solve(m.lu, m.pivots, m.right)
+    rotate_forward(m.rotating, m.group_turns, m.right)
 
 
 @inner_kernel
@@ -238,7 +248,7 @@ def step(m: Model) -> int:
         if not outdated and not _refactor(m, t, a_by_move, v_by_move):
             return SINGULAR
         right_hand_side(m.rows, m.values, a_by_move, mass, m.right)
-        solve(m.lu, m.pivots, m.right)
+        _solve(m)
         if m.lam.shape[0] > 0:
             error = _joint_error(m, a_by_move, error, error <= 1.0 or small)
         factors += 1
@@ -255,7 +265,7 @@ def step(m: Model) -> int:
             if not _refactor(m, t, a_by_move, v_by_move):
                 return SINGULAR
             right_hand_side(m.rows, m.values, a_by_move, mass, m.right)
-            solve(m.lu, m.pivots, m.right)
+            _solve(m)
             outdated = False
         if not outdated:
             factor, factors = 0.0, 0
@@ -292,7 +302,7 @@ def jump(m: Model) -> int:
         m.right[:] = 0.0
         for i in range(n):
             m.right[i] = -m.rows[i]
-        solve(m.lu, m.pivots, m.right)
+        _solve(m)
         for i in range(n):
             m.a[i] += m.right[i]
         for c in range(m.lam.shape[0]):

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import instance, number, vector
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.errors import InputError, UnitsWarning, warn
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.films.asperity_loads import asperity_loads
 from dolfinx_mbd.kernels.films.fields import AXIAL, E_X, E_Y, SPIN, T_X, T_Y
@@ -37,6 +37,13 @@ FARTHEST = 1e3
 #: Points and weights over the angles and along the axis where asperities touch
 CONTACT_RULES = gauss_points(24), gauss_points(8)
 
+# Sizes outside these limits suggest other units than SI
+_MAX_RADIUS = 5.0  # m; the largest guide bearings of hydraulic turbines have about 2 m
+_LENGTHS = (0.02, 100.0)  # of a bearing relative to its radius
+_CLEARANCES = (1e-5, 0.05)  # relative to the radius; 5e-4 to 5e-3 are usual
+# Pa s; light liquids have 2e-4, and oil of ISO VG 1500, the thickest class, has 1.4 at 40 °C
+_VISCOSITIES = (1e-4, 3.0)
+
 
 @dataclass(frozen=True, eq=False)
 class FilmBearing(FilmElement):
@@ -52,6 +59,9 @@ class FilmBearing(FilmElement):
         asperities: Contact of the surfaces where the film is thin.
         journal_speed: Rotation of the journal's surface relative to its frame, about the z axis of
             this frame, rad/s, for a rotor that is modelled without its rotation.
+
+    Warns:
+        UnitsWarning: A size or the viscosity suggests other units than SI.
 
     Example:
         >>> isinstance(mbd.bearings.ShortBearing("f", *ends, 0.02, 0.01, 2e-5, 0.01), FilmBearing)
@@ -77,7 +87,7 @@ class FilmBearing(FilmElement):
         if self.clearance >= 0.1 * self.radius:
             raise InputError(
                 f"{label}: clearance must be the radial clearance, far below the radius of "
-                f"{self.radius:g} m; got {self.clearance:g} m",
+                f"{self.radius:g} m; got {self.clearance:g} m. Give both in m",
                 argument="clearance",
                 value=self.clearance,
             )
@@ -90,6 +100,22 @@ class FilmBearing(FilmElement):
                 argument="clearance",
                 value=self.clearance,
             )
+
+    def _check_units(self, viscosity: float) -> None:
+        """Warn about sizes (m) and a viscosity (Pa s) that suggest other units than SI."""
+        r, lengths = self.radius, "Give all lengths in m"
+        oil = "Give the dynamic viscosity in Pa s (1 cP = 1 mPa s = 1e-3 Pa s)"
+        for what, value, unit, (low, high), cure in (
+            ("radius", r, " m", (0.0, _MAX_RADIUS), lengths),
+            ("length", self.length / r, " times the radius", _LENGTHS, lengths),
+            ("clearance", self.clearance / r, " times the radius", _CLEARANCES, lengths),
+            ("viscosity", viscosity, " Pa s", _VISCOSITIES, oil),
+        ):
+            if not low <= value <= high:
+                text = f"bearing {self.name!r}: the {what} is {value:.3g}{unit}; "
+                text += f"expected {low:g} to {high:g}{unit}. {cure}"
+                limit = low if value < low else high
+                warn(UnitsWarning(text, quantity=what, value=value, limit=limit))
 
     def _constants(self, viscosity: float) -> Array:
         """Return the constants of the film kernels, (8,)."""

@@ -89,6 +89,7 @@ class FiniteBearing(FilmBearing):
         oil = self.oil
         if not isinstance(oil, Oil):
             oil = Oil(number(f"{label}: viscosity", oil, positive=True, unit="Pa s"))
+        self._check_units(oil.viscosity)
         shape = instance(f"{label}: shape", self.shape, (tuple, list))
         if len(shape) != 2:
             raise InputError(f"{label}: shape must have two entries", argument="shape")
@@ -105,6 +106,15 @@ class FiniteBearing(FilmBearing):
                     f"{-0.5 * self.length:g} to {0.5 * self.length:g} m; got {area.position:g} m",
                     argument="supply",
                     value=area.position,
+                )
+            if area.round and (area.length or 0.0) > (1.0 + 1e-9) * self.length:
+                raise InputError(
+                    f"{label}: a round supply of {area.length:g} m along the axis is wider than "
+                    f"the bearing of {self.length:g} m. Give OilSupply a length of at most this, "
+                    "or round=False for a groove that is open at the ends of the bearing",
+                    argument="supply",
+                    value=area.length,
+                    expected=f"at most {self.length:g} m",
                 )
         choice(f"{label}: cavitation", self.cavitation, _GRIDS)
         if self.cavitation == "mass_conserving" and not areas:

@@ -112,7 +112,7 @@ class ReynoldsGrid:
         self._fixed[nodes], self._q[nodes] = 1, inside[nodes]
         self._free = 1 - self._fixed
         self._number, self._size = np.zeros_like(self._fixed), np.zeros(2, np.int64)
-        self._flow: Array = np.zeros((9, n, m + 1))
+        self._flow: Array = np.zeros((11, n, m + 1))
         self._band: Array = np.zeros(n * (m - 1) * (2 * m - 1 + PADDING))
         self.pressures, self._slopes = np.zeros((2, n, m + 1)), np.zeros((2, n, m + 1))
         self._still: Array = np.zeros((n, m + 1))

@@ -70,7 +70,7 @@ class ShortBearing(FilmBearing):
     def __post_init__(self) -> None:
         super().__post_init__()
         label = f"bearing {self.name!r}"
-        number(f"{label}: viscosity", self.viscosity, positive=True, unit="Pa s")
+        self._check_units(number(f"{label}: viscosity", self.viscosity, positive=True, unit="Pa s"))
         integer(f"{label}: points", self.points, low=8, high=1000)
         if self.asperities.pattern is not None:
             raise InputError(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.checks import array, flag, increasing, number
+from dolfinx_mbd.checks import array, flag, increasing, number, reject
 from dolfinx_mbd.errors import InputError
 
 __all__ = ["Oil", "OilSupply", "vogel"]
@@ -102,11 +102,13 @@ class OilSupply:
         angle: Angle of the middle, rad.
         arc: Angle over which the area extends, rad; 2π for a groove around the bore.
         position: Axial position of the middle, m.
-        length: Extent along the axis, m; by default the whole bearing.
+        length: Extent along the axis, m; by default the whole bearing. The length of a round area
+            is at most that of the bearing.
         round: Whether the area is an ellipse, for example an oil hole.
 
     Raises:
-        InputError: The pressure is negative, or an extent is not positive.
+        InputError: The pressure is negative, an extent is not positive, or a round area extends
+            over more than a full turn.
 
     Example:
         >>> groove = mbd.bearings.OilSupply(2e5, angle=np.pi / 2, arc=np.radians(20))
@@ -128,7 +130,9 @@ class OilSupply:
         number("position", self.position, unit="m")
         if self.length is not None:
             number("length", self.length, positive=True, unit="m")
-        flag("round", self.round)
+        if flag("round", self.round) and self.arc > 2.0 * math.pi:
+            expected = "at most 2π for a round supply: its diameter over the radius of the bearing"
+            reject("arc", self.arc, expected)
 
     def covers(self, theta: Array, z: Array) -> Array:
         """Return which nodes at angles (n,) and positions (m,) are in the area, Boolean (n, m)."""
@@ -146,8 +150,8 @@ class OilSupply:
         (m) at the angles theta.
         """
         along = np.inf if self.length is None else 0.5 * self.length
-        if self.round:
-            along = min(along, 0.5 * float(np.ptp(z)))
+        if self.length is None and self.round:
+            along = 0.5 * float(np.ptp(z))
         around = self._angle_from_middle(theta) / (0.5 * self.arc)  # 1 at the edge of the area
         axial = np.abs(z - self.position) / along
         parts = []

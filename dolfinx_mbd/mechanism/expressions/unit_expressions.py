@@ -96,24 +96,37 @@ _FACTOR = re.compile(r"([A-Za-zµ°%]+|1)(?:\^|\*\*)?(-?\d+(?:\.5)?)?")
 
 
 def parse_unit(text: str) -> tuple[float, Dimension] | None:
-    """Return the factor to SI and the dimension of a unit such as `N s/m` or `kg m²`, or None."""
+    """Return the factor to SI and the dimension of a unit such as `N s/m` or `kg m²`, or None.
+
+    A slash divides by all factors that follow in the same parentheses: `N/m/s` and `N/m s` are
+    `N/(m s)`, but `N/(m/s)` is `N s/m`.
+    """
     for superscript, digit in _SUPERSCRIPTS.items():
         text = text.replace(superscript, digit)
-    factor, dimension, power = 1.0, Dimension(), 1.0
-    words = re.findall(r"/|[^\s*/·]+", re.sub(r"\*\*", "^", text).replace("(", "").replace(")", ""))
-    if not words:
-        return None
+    factor, dimension = 1.0, Dimension()
+    powers = [1.0, 1.0]  # at the start and in each of the open parentheses
+    words = re.findall(r"[/()]|[^\s*/·()]+", re.sub(r"\*\*", "^", text))
+    last = "("
     for word in words:
+        if word in "/)" and last in "/(":
+            return None  # a slash or closing parenthesis without a unit before it
         if word == "/":
-            power = -1.0  # all factors that follow are divisors, as in N/m s
-            continue
-        match = _FACTOR.fullmatch(word)
-        if match is None or match[1] not in UNITS:
-            return None
-        scale, base = UNITS[match[1]]
-        exponent = power * float(match[2] or 1)
-        factor, dimension = factor * scale**exponent, dimension.times(base, exponent)
-    return factor, dimension
+            powers[-1] = -powers[-2]
+        elif word == "(":
+            powers.append(powers[-1])
+        elif word == ")":
+            powers.pop()
+            if len(powers) < 2:
+                return None
+        else:
+            match = _FACTOR.fullmatch(word)
+            if match is None or match[1] not in UNITS:
+                return None
+            scale, base = UNITS[match[1]]
+            exponent = powers[-1] * float(match[2] or 1)
+            factor, dimension = factor * scale**exponent, dimension.times(base, exponent)
+        last = word
+    return None if last in "/(" or len(powers) > 2 else (factor, dimension)
 
 
 _PERMITTED_NODES = (

@@ -337,5 +337,5 @@ def test_most_steps_of_an_engine_need_one_correction() -> None:
         return inline_engine(rod, design, speed=600.0)
 
     result = mbd.run_sensitivities(build, {"piston": 0.4}, t_end=1e-3, dt=1e-5)
-    assert result.run.iterations < 130
-    assert mbd.simulate(build(result.values), t_end=1e-3, dt=1e-5).iterations > 200
+    plain = mbd.simulate(build(result.values), t_end=1e-3, dt=1e-5)
+    assert result.run.iterations < min(130, 0.75 * plain.iterations)

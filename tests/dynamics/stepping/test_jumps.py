@@ -105,7 +105,7 @@ def two_corrections(stepper: Stepper, state: State, dt: float) -> State:
         eqs.residual(state.time)
         if not corrector.has_factor_for(dt):
             corrector.refactor(state.time, dt, np.zeros(n), stepper.formulas.derivatives(dt))
-        change = corrector.factor.solve(np.concatenate([-eqs.rows, np.zeros(len(eqs.lam))]))  # type: ignore[union-attr]
+        change = corrector.solve(np.concatenate([-eqs.rows, np.zeros(len(eqs.lam))]))
         eqs.a += change[:n]
         eqs.lam += corrector.mass * change[n:]
     a, lam = eqs.a - state.a, eqs.lam - state.lam

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from mpi4py import MPI
 
 from dolfinx_mbd.errors import InputError, MissingFileError, OverwriteError
 from dolfinx_mbd.io.cli import main
+from dolfinx_mbd.io.export.fmi.variable_units import add_units
 from dolfinx_mbd.io.export.fmu import export_fmu, load_simulator
 from tests.io.export.processes import run
 from tests.models.rods import rod
@@ -299,6 +302,44 @@ def test_variables_have_units(script: Path) -> None:
         assert description.defaultExperiment.stepSize == str(DT)
 
 
+@pytest.mark.parametrize("fmi", [2, 3])
+def test_components_without_names(fmi: Literal[2, 3], script: Path) -> None:
+    """The output `arm.eta.2` is the variable `arm.eta[2]`, and has its values."""
+    names = ["arm.eta.2", "pin.force.y"]
+    other = script.with_name("components.py")
+    other.write_text(SCRIPT.replace("outputs=outputs", f"outputs={names}"))
+    path = script.with_name(f"components{fmi}.fmu")
+    export_fmu(other, path, fmi=fmi, files=[script.with_name("rod.npz")])
+    expected = stepped(other, lambda k: {"motor": 2.0})
+    code = f"""
+import fmpy
+from fmpy.validation import validate_fmu
+rows = fmpy.simulate_fmu(unit, stop_time={STEPS * DT}, step_size={DT}, output_interval={DT},
+    start_values={{"motor": 2.0}}, output=["arm.eta[2]", "pin.force.y"])
+result = [list(validate_fmu(unit)), rows["arm.eta[2]"].tolist(), rows["pin.force.y"].tolist()]
+"""
+    errors, *values = run(code, path)
+    assert errors == []
+    assert np.abs(expected[1:]).min(axis=0).all()
+    assert (np.abs(np.array(values).T - expected) <= 1e-9 * np.abs(expected).max(axis=0)).all()
+
+
+def test_units_with_two_slashes() -> None:
+    """A second slash divides too; units that are unknown are omitted."""
+    root = ET.fromstring(
+        "<root><CoSimulation/><ModelVariables>"
+        + "".join(f'<Float64 name="{name}"/>' for name in "abcd")
+        + "</ModelVariables></root>"
+    )
+    add_units(root, {"a": "N/m/s", "b": "kN s/(mm s)", "c": "SI", "d": "m^.5"})
+    units = {item.attrib["name"]: item[0].attrib for item in root.iter("Unit")}
+    assert units == {
+        "N/m/s": {"kg": "1", "s": "-3"},
+        "kN.s/(mm.s)": {"kg": "1", "s": "-2", "factor": "1000000.0"},
+    }
+    assert [v.get("unit") for v in root.iter("Float64")] == [*units, None, None]
+
+
 def test_files_of_a_unit_have_different_names(script: Path) -> None:
     """All files, also those that the export writes, are copied to one folder."""
     folder = script.parent
@@ -328,7 +369,7 @@ def test_wrong_scripts_and_paths(script: Path) -> None:
     other.write_text(SCRIPT.replace('"angle"', '"time"'))
     with pytest.raises(InputError, match="another name"):
         export_fmu(other, folder / "a.fmu", fmi=3)
-    for old, new in (("def simulator", "def build"), ('"tip.y"', '"tip y"'), ("return mbd", "mbd")):
+    for old, new in (("def simulator", "def build"), ('"tip.y"', '"tip-y"'), ("return mbd", "mbd")):
         other.write_text(SCRIPT.replace(old, new))
         with pytest.raises(InputError):
             export_fmu(other, folder / "a.fmu")

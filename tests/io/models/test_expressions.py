@@ -215,6 +215,35 @@ def test_units_are_products(unit: str) -> None:
     assert parse_unit(unit) is not None
 
 
+@pytest.mark.parametrize(
+    ("unit", "same"),
+    [
+        ("N/m/s", "kg s^-3"),
+        ("m/s/s", "m s^-2"),
+        ("N/(m s)", "kg s^-3"),
+        ("N/(mm/s)", "kN s/m"),
+        ("N m/(rad/s)", "N m s/rad"),
+        ("1/(1/(m/s))", "m/s"),
+        ("(N/mm)/ms", "MN/m/s"),
+        ("kg/(m s)/s", "Pa"),
+    ],
+)
+def test_slashes_and_parentheses(unit: str, same: str) -> None:
+    """A slash divides by what follows in the same parentheses."""
+    first, second = parse_unit(unit), parse_unit(same)
+    assert first and second
+    assert first[0] == pytest.approx(second[0], rel=1e-14) and first[1] == second[1]
+    if unit[0].isalpha():  # not a parenthesis or number after the number
+        assert number(f"3 {unit}", {}, same) == pytest.approx(3 * first[0], rel=1e-14)
+
+
+@pytest.mark.parametrize("unit", ["N/", "/s", "N//m", "N/m)", "(N", "N/()", ")N(", "(m s)^2"])
+def test_units_that_are_not_complete(unit: str) -> None:
+    assert parse_unit(unit) is None
+    with pytest.raises(InputError):
+        number(f"3 {unit}", {}, "N")
+
+
 ONE_ARGUMENT = [n for n in FUNCTIONS if n not in ("min", "max", "sign", "abs")]
 numbers = st.floats(0.05, 0.95)
 

@@ -13,6 +13,7 @@ from dolfinx_mbd.body import Bore
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.kernels.rotations import exp_rotation
 from dolfinx_mbd.mechanism.bearings import ElasticBearing, FiniteBearing
+from dolfinx_mbd.mechanism.bearings.finite_bearing import Cavitation
 from dolfinx_mbd.mechanism.force_elements import FramePair
 
 RADIUS, LENGTH, CLEARANCE, OIL = 0.02, 0.016, 3e-5, 0.01
@@ -65,6 +66,25 @@ def moved(at: FramePair, step: np.ndarray, rates: np.ndarray) -> FramePair:
         at.p1 + step[:3], turn[0] @ at.Q1, at.u1 + rates[:6],
         at.p2 + step[6:9], turn[1] @ at.Q2, at.u2 + rates[6:],
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("cavitation", ["reynolds", "mass_conserving"])
+def test_default_grid(cavitation: Cavitation) -> None:
+    """The thin film of an oval bore has the forces of a fine grid within 0.3 %.
+
+    The error is 1.1 % if the entrained thickness is the mean of two nodes.
+    """
+    forces, bore = [], elastic_body().bore("bore")
+    s, supply = np.zeros((2, 15)), [mbd.bearings.OilSupply(2e5, angle=np.pi / 2, arc=0.4)]
+    s[0, [9, 12]] = -7e-6, 2e-6  # cos 2θ and sin 2θ
+    for shape in ((64, 12), (512, 12)):
+        film = ElasticBearing(
+            "film", ("ring", "bore"), ("journal", "pin"), *SIZES, bore=bore, shape=shape,
+            supply=supply, cavitation=cavitation,
+        )  # fmt: skip
+        loads, _, _ = film.film_loads(film.motion_vector((0.0, -34.5e-6), speed=500.0), False, s)
+        forces.append(loads[5:])
+    assert np.linalg.norm(forces[0] - forces[1]) < 0.003 * np.linalg.norm(forces[1])
 
 
 @pytest.mark.slow

@@ -10,9 +10,17 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.errors import AccuracyWarning, InputError, SolverError
+from dolfinx_mbd.errors import (
+    AccuracyWarning,
+    InputError,
+    SolverError,
+    UnitsWarning,
+    recorded_warnings,
+)
+from dolfinx_mbd.kernels.films.fields import ENTRAINED, FACE, SOURCE
 from dolfinx_mbd.mechanism.bearings import (
     Asperities,
+    FilmBearing,
     FiniteBearing,
     Oil,
     OilSupply,
@@ -96,6 +104,21 @@ def test_grid_convergence() -> None:
     assert changes[0] < 0.02 and changes[0] / changes[1] > 2.5
 
 
+def test_entrained_flow_is_of_fourth_order() -> None:
+    """Its divergence is exact up to (kΔ)⁴/30 for the harmonic k of a bore."""
+    k, errors = 3, []
+    for n in (48, 96):
+        grid = bearing(R, (n, 4)).grid
+        angle = k * grid.theta[:, None] + np.zeros(5)
+        grid.update(C * (1.0 + 0.5 * np.cos(angle)), np.zeros((n, 5)), SPEED)
+        cell = 12.0 * MU * (2.0 * np.pi * R / n) * (R / 4) * np.sin(angle)
+        source = -0.25 * SPEED * C * k * cell
+        errors.append(np.abs(grid._flow[SOURCE] - source).max() / np.abs(source).max())
+    delta = 2.0 * np.pi / 96
+    assert errors[1] == pytest.approx((k * delta) ** 4 / 30.0, rel=0.05)
+    assert errors[0] / errors[1] == pytest.approx(16.0, rel=0.05)
+
+
 def test_complementarity() -> None:
     film = bearing(R, (64, 12))
     y = film.motion_vector((0.6 * C, 0.1 * C), (0.0, 0.1 * C * SPEED), speed=SPEED)
@@ -152,26 +175,36 @@ def test_derivatives(case: tuple[float, float], alpha: float, modulus: float) ->
     check_balance(film, journal_pair(np.random.default_rng(3), case[0], tilt=case[1]))
 
 
-def test_derivatives_for_any_change_of_the_gap() -> None:
-    """Gradients of any functional of the pressure, as elastic bores need them."""
+@pytest.mark.parametrize(("size", "omega"), [(0.05, SPEED), (0.05, -SPEED), (0.4, SPEED)])
+def test_derivatives_for_any_change_of_the_gap(size: float, omega: float) -> None:
+    """Gradients of any functional of the pressure, as elastic bores need them.
+
+    The larger displacements close the gap at some nodes, and the film between two nodes is so much
+    thinner than around them that the thickness at their face is half the mean of both.
+    """
     rng = np.random.default_rng(5)
     film = bearing(R, (24, 6), oil=Oil(MU, 1e-8))
-    grid, y = film.grid, film.motion_vector((0.5 * C, 0.2 * C), speed=SPEED)
+    grid, y = film.grid, film.motion_vector((0.5 * C, 0.2 * C), speed=omega)
     C2 = rng.normal(size=(3, 24, 7))
-    w, w_rate = 0.05 * C * rng.normal(size=(2, 24, 7))
+    w, w_rate = size * C * rng.normal(size=(2, 24, 7))
     w_rate *= SPEED
+    if size > 0.1:
+        w[10:12, 3] += 1e-6 - grid.gap(y, w)[0][10:12, 3]
     dw, dw_rate = 1e-6 * C * rng.normal(size=(2, 24, 7))
     dw_rate *= SPEED
     values = []
     for step in (1.0, -1.0):
         p = grid.solve(
-            *grid.gap(y, w + step * dw, w_rate + step * dw_rate), SPEED * (1 + 1e-6 * step)
+            *grid.gap(y, w + step * dw, w_rate + step * dw_rate), omega * (1 + 1e-6 * step)
         )
         values.append((np.einsum("kij,ij->k", C2, p), grid.loads()[0]))
-    grid.solve(*grid.gap(y, w, w_rate), SPEED)
+    grid.solve(*grid.gap(y, w, w_rate), omega)
+    H, face = grid._flow[ENTRAINED], grid._flow[FACE]
+    is_half = face == 0.25 * (H + np.roll(H, -1, 0))
+    assert (is_half.any() and grid.last_gap.min() < 0.0) == (size > 0.1)
     for k, (gap, rate, speed) in enumerate((grid.gradients(C2), grid.load_gradients())):
         exact = np.einsum("kij,ij->k", gap, dw) + np.einsum("kij,ij->k", rate, dw_rate)
-        exact += speed * 1e-6 * SPEED
+        exact += speed * 1e-6 * omega
         numerical = 0.5 * (values[0][k] - values[1][k])
         for one, two in zip(np.atleast_1d(exact), numerical, strict=True):
             assert one == pytest.approx(two, rel=1e-6, abs=1e-8 * np.abs(exact).max())
@@ -298,6 +331,7 @@ def test_vogel() -> None:
         ({"shape": 3}, "shape"),
         ({"supply": [3]}, "supply"),
         ({"supply": [OilSupply(1e5, position=1.0)]}, "supply"),
+        ({"supply": [OilSupply(1e5, length=1.001 * R, round=True)]}, "wider than the bearing"),
     ],
 )
 def test_errors(options: dict[str, object], match: str) -> None:
@@ -307,9 +341,45 @@ def test_errors(options: dict[str, object], match: str) -> None:
         {"pressure": -1.0},
         {"pressure": 1.0, "arc": 0.0},
         {"pressure": 1.0, "length": 0},
+        {"pressure": 1.0, "arc": 6.3, "round": True},
     ):
         with pytest.raises(InputError):
             OilSupply(**wrong)
+
+
+def test_largest_hole() -> None:
+    """A hole as wide as the bearing is that without a length; a wider groove has no ends."""
+    hole = {"pressure": 2e5, "angle": 1.0, "arc": 0.5}
+    pairs = [
+        (OilSupply(**hole, round=True, length=R), OilSupply(**hole, round=True)),
+        (OilSupply(**hole, length=3 * R), OilSupply(**hole)),
+    ]
+    for pair in pairs:
+        films = [bearing(R, (48, 8), supply=[area]) for area in pair]
+        y = films[0].motion_vector((0.4 * C, 0.2 * C), speed=SPEED)
+        first, second = (film.pressure(y) for film in films)
+        assert first.max() > 2e5 and np.array_equal(first, second)
+
+
+UNITS: dict[str, dict[str, float]] = {
+    "radius": {"radius": 1e3 * R, "length": 1e3 * R, "clearance": 1e3 * C},  # all in mm
+    "length": {"length": 1e3 * R},
+    "clearance": {"clearance": 0.06 * R},
+    "viscosity": {"viscosity": 12.0},  # in cP
+}
+
+
+@pytest.mark.parametrize("quantity", UNITS)
+@pytest.mark.parametrize("kind", [ShortBearing, FiniteBearing])
+def test_units(quantity: str, kind: type[FilmBearing]) -> None:
+    """Lengths in mm and viscosities in cP give a warning, and SI units none."""
+    sizes = {"radius": R, "length": R, "clearance": C, "viscosity": MU}
+    with recorded_warnings() as records:
+        kind("film", *ENDS, *sizes.values())
+    assert not records
+    with pytest.warns(UnitsWarning, match="bearing 'film'") as warned:
+        kind("film", *ENDS, *(sizes | UNITS[quantity]).values())
+    assert [record.message.quantity for record in warned] == [quantity]  # type: ignore[union-attr]
 
 
 def test_a_gap_that_is_not_finite() -> None:

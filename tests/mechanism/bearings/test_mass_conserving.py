@@ -213,25 +213,26 @@ def test_derivatives(case: tuple[float, float], alpha: float) -> None:
     check_balance(film, journal_pair(np.random.default_rng(3), case[0], tilt=case[1]))
 
 
-def test_derivatives_for_any_change_of_the_gap() -> None:
+@pytest.mark.parametrize(("size", "omega"), [(0.05, SPEED), (0.05, -SPEED), (0.4, SPEED)])
+def test_derivatives_for_any_change_of_the_gap(size: float, omega: float) -> None:
     """Gradients of any functional of the pressure, as elastic bores need them."""
     rng = np.random.default_rng(5)
     grid = bearing(R, (24, 6), supply=SUPPLIES["short groove"]).grid
     film = bearing(R, (24, 6))
     weights = rng.normal(size=(3, 24, 7))
-    y = film.motion_vector((0.5 * C, 0.2 * C), speed=SPEED)
-    w, w_rate = 0.05 * C * rng.normal(size=(2, 24, 7))
+    y = film.motion_vector((0.5 * C, 0.2 * C), speed=omega)
+    w, w_rate = size * C * rng.normal(size=(2, 24, 7))
     dw, dw_rate = 1e-6 * C * rng.normal(size=(2, 24, 7))
     w_rate, dw_rate = w_rate * SPEED, dw_rate * SPEED
     values = []
     for step in (1.0, -1.0):
         gap = grid.gap(y, w + step * dw, w_rate + step * dw_rate)
-        p = grid.solve(*gap, SPEED * (1 + 1e-6 * step))
+        p = grid.solve(*gap, omega * (1 + 1e-6 * step))
         values.append((np.einsum("kij,ij->k", weights, p), grid.loads()[0]))
-    grid.solve(*grid.gap(y, w, w_rate), SPEED)
+    grid.solve(*grid.gap(y, w, w_rate), omega)
     for k, (gap, rate, speed) in enumerate((grid.gradients(weights), grid.load_gradients())):
         exact = np.einsum("kij,ij->k", gap, dw) + np.einsum("kij,ij->k", rate, dw_rate)
-        exact += speed * 1e-6 * SPEED
+        exact += speed * 1e-6 * omega
         numerical = 0.5 * (values[0][k] - values[1][k])
         assert np.allclose(exact, numerical, rtol=1e-6, atol=1e-8 * np.abs(exact).max())
 

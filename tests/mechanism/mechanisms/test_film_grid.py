@@ -1,7 +1,6 @@
 """Grid of oil films against one with half the intervals, over a working cycle.
 
-Films in rigid bores have the default grid, 64×12. Elastic bores have 128×12: with 64×12 their
-smallest thickness changes by up to 2.8 %, in proportion to the interval around the bore.
+All films have the default grid, 64×12.
 
     ./with-fenicsx python3 -m pytest -n 0 -m "slow or not slow" -s \
         tests/mechanism/mechanisms/test_film_grid.py
@@ -49,8 +48,8 @@ HOLE = OilSupply(4e5, angle=np.pi, arc=0.3, length=0.006, round=True)
 CASES: dict[str, Any] = {
     "main": (FiniteBearing, "main", (64, 12), {}),
     "big end": (FiniteBearing, "big_end", (64, 12), {}),
-    "elastic big end": (ElasticBearing, "big_end", (128, 12), {}),
-    "elastic big end with a hole": (ElasticBearing, "big_end", (128, 12), {"supply": [HOLE]}),
+    "elastic big end": (ElasticBearing, "big_end", (64, 12), {}),
+    "elastic big end with a hole": (ElasticBearing, "big_end", (64, 12), {"supply": [HOLE]}),
 }
 
 
@@ -66,4 +65,4 @@ def test_half_the_intervals(rod: mbd.ReducedBody, name: str) -> None:
     change = values[1] / values[0] - 1.0
     print(f"\n{name}: {1e6 * values[0][0]:.2f} µm, {values[0][1]:.1f} W, "
           f"{1e6 * values[0][2]:.2f} cm³/s; changes {(100 * change).round(2)} %")  # fmt: skip
-    assert np.abs(change).max() < 0.02
+    assert np.abs(change).max() < 0.012

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,12 @@ def test_folder_of_several_ranks(tmp_path: Path, stop: int, solver: Any) -> None
     assert np.allclose(expected[:, 1], moved, rtol=1e-12)
 
 
+@cache
+def whole_run() -> mbd.results.Solution:
+    """Return the run of the compact mesh without a restart."""
+    return mbd.simulate(swinging((4, 4, 4))[0], dt=4e-3, t_end=0.06)
+
+
 @pytest.mark.skipif(library() is None, reason="CHOLMOD 5 with PETSc")
 @pytest.mark.parametrize("stop", [1, 9])
 def test_run_continues_bitwise_if_ranks_share_nodes_of_three(tmp_path: Path, stop: int) -> None:
@@ -166,7 +173,7 @@ def test_run_continues_bitwise_if_ranks_share_nodes_of_three(tmp_path: Path, sto
             recorded.write()
     recorded.close()
     COMM.Barrier()
-    whole = mbd.simulate(swinging((4, 4, 4))[0], dt=4e-3, t_end=0.06)
+    whole = whole_run()
     time.sleep(0.05 * COMM.rank)
     run = mbd.resume(folder, swinging((4, 4, 4))[0])
     assert np.array_equal(np.asarray(run.q), np.asarray(whole.q))

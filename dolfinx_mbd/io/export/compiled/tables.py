@@ -68,6 +68,7 @@ def model_of(simulator: Simulator) -> Model:
     eqs = simulator.stepper.assembler
     arrays = _system_arrays(eqs) | _load_arrays(simulator) | _state_arrays(simulator)
     arrays |= _step_arrays(simulator) | _scratch(eqs)
+    arrays["group_turns"] = np.zeros_like(arrays["orientations"])
     arrays["reported"] = np.array(rows).reshape(-1, 3)
     arrays["outputs"] = np.array([*simulator.outputs.values()], dtype=float)
     return Model(**{name: _array(name, arrays[name]) for name in Model._fields})
@@ -246,7 +247,7 @@ def _state_arrays(simulator: Simulator) -> dict[str, Any]:
 def _step_arrays(simulator: Simulator) -> dict[str, Any]:
     """Return what the steps and their tests of convergence need."""
     stepper, matrix = simulator.stepper, simulator.stepper.corrector.matrix
-    measure = stepper.corrector.measure
+    measure, groups = stepper.corrector.measure, stepper.corrector.corotation.groups
     dt = simulator.steps.dt  # type: ignore[union-attr]
     numbers = [dt, stepper.tolerance, stepper.corrector.mass, measure._radius]
     return {
@@ -258,6 +259,8 @@ def _step_arrays(simulator: Simulator) -> dict[str, Any]:
         "signs": measure._signs,
         "sizes": measure._size,
         "columns": matrix._columns,
+        "rotating": groups,
+        "orientations": np.zeros((len(groups), 3, 3)),
         "numbers": [*numbers, *stepper.formulas.parameters, stepper._smooth],
     }
 

@@ -19,7 +19,7 @@ from dolfinx_mbd.io.export.compiled.lowering import steps_code
 from dolfinx_mbd.io.export.compiled.tables import model_of
 from dolfinx_mbd.io.export.fmi.c_unit import CUnit, Variables
 from dolfinx_mbd.io.export.fmi.compilation import c_compiler, platform_folder
-from dolfinx_mbd.io.export.fmi.names import checked_path
+from dolfinx_mbd.io.export.fmi.names import checked_path, variable_names
 from dolfinx_mbd.kernels.mechanism_steps.model import BUFFER_OF, BUFFERS, Model
 
 __all__ = ["export_compiled_fmu"]
@@ -78,10 +78,13 @@ def export_compiled_fmu(
     if flag("binary", binary):
         platform_folder(fmi)
         c_compiler()
+    inputs, requests = simulator.inputs, [*simulator.inputs, *simulator.outputs]
+    names = variable_names(requests)
+    units = [simulator.units[request] for request in requests]
     variables = Variables(
-        {_name(name): start for name, start in simulator.inputs.items()},
-        [_name(name) for name in simulator.outputs],
-        {_name(name): unit for name, unit in simulator.units.items()},
+        dict(zip(names, inputs.values(), strict=False)),
+        names[len(inputs) :],
+        dict(zip(names, units, strict=True)),
     )
     source = files("dolfinx_mbd.io.export.compiled") / "mechanism.c"
     sources = {
@@ -91,11 +94,6 @@ def export_compiled_fmu(
     }
     dt: float = simulator.steps.dt  # type: ignore[union-attr]
     return CUnit(path, sources, variables, dt, fmi).write(binary=binary, overwrite=overwrite)
-
-
-def _name(name: str) -> str:
-    """Return the name of an input or output in the unit: without spaces."""
-    return name.replace(" ", "_")
 
 
 # ---- arrays -------------------------------------------------------------------------------------

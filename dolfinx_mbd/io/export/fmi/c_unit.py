@@ -17,7 +17,7 @@ from dolfinx_mbd.io.export.fmi.compilation import (
     identifier_of,
     platform_folder,
 )
-from dolfinx_mbd.io.export.fmi.names import check_names, write_unit
+from dolfinx_mbd.io.export.fmi.names import variable_names, write_unit
 from dolfinx_mbd.io.export.fmi.variable_units import add_units
 
 __all__ = ["CUnit", "Variables"]
@@ -43,10 +43,8 @@ class Variables:
     dependencies: Mapping[str, Sequence[str]] | None = None
 
     def __post_init__(self) -> None:
-        check_names(*self.names)
-        for k, name in enumerate(self.names):
-            if name == "time" or name in self.names[:k]:
-                reject("name of an input or output", name, "names that differ, and not 'time'")
+        if "time" in variable_names(self.names):
+            reject("name of an input or output", "time", "another name: it is that of the time")
 
     @cached_property
     def names(self) -> list[str]:

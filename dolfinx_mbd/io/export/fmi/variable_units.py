@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from xml.etree.ElementTree import Element, SubElement
+
+from dolfinx_mbd.mechanism.expressions.unit_expressions import parse_unit
 
 __all__ = ["add_units"]
 
-_BASE_UNITS = {  # exponents of the base units
-    "m": {"m": 1},
-    "s": {"s": 1},
-    "kg": {"kg": 1},
-    "rad": {"rad": 1},
-    "N": {"kg": 1, "m": 1, "s": -2},
-    "J": {"kg": 1, "m": 2, "s": -2},
-    "W": {"kg": 1, "m": 2, "s": -3},
-    "Pa": {"kg": 1, "m": -1, "s": -2},
-    "1": {},
-}
+_BASE_UNITS = {"length": "m", "mass": "kg", "time": "s", "temperature": "K", "angle": "rad"}
 
 
 def add_units(root: Element, units: dict[str, str]) -> None:
     """Add the known units of variables to a description."""
     names = {name: _unit_name(unit) for name, unit in units.items()}
-    known = {unit: _exponents(unit) for unit in names.values()}
+    known = {_unit_name(unit): _base_unit(unit) for unit in units.values()}
     for variable in root.iterfind("ModelVariables/*"):
         unit = names[variable.attrib["name"]]
         if known[unit] is not None:
@@ -43,14 +33,12 @@ def _unit_name(unit: str) -> str:
     return unit.replace(" ", ".").replace("²", "2").replace("³", "3")
 
 
-def _exponents(unit: str) -> dict[str, str] | None:
-    """Return the exponents of the SI base units as text, or None if the unit is unknown."""
-    exponents: Counter[str] = Counter()
-    for sign, factors in zip((1, -1), unit.split("/"), strict=False):
-        for factor in factors.split("."):
-            match = re.fullmatch(r"(?P<unit>[A-Za-z]+|1)(?P<power>\d?)", factor)
-            if match is None or match["unit"] not in _BASE_UNITS:
-                return None
-            for base, exponent in _BASE_UNITS[match["unit"]].items():
-                exponents[base] += sign * exponent * int(match["power"] or 1)
-    return {base: str(exponent) for base, exponent in exponents.items() if exponent}
+def _base_unit(unit: str) -> dict[str, str] | None:
+    """Return the exponents of the SI base units and the factor to them, or None if unknown."""
+    known = parse_unit(unit)
+    if known is None or known[1].cycle or any(power % 1.0 for power in known[1]):
+        return None
+    factor, dimension = known
+    powers = dimension._asdict()
+    exponents = {unit: f"{powers[key]:.0f}" for key, unit in _BASE_UNITS.items() if powers[key]}
+    return exponents if factor == 1.0 else exponents | {"factor": repr(factor)}
