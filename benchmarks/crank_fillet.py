@@ -1,10 +1,10 @@
-"""Stress in a fillet of a crankshaft with elements of several sizes around its worst place.
+"""Stress in a fillet of a crankshaft, with several element sizes around its most stressed place.
 
     ./with-fenicsx python3 benchmarks/crank_fillet.py [--sizes 1.5mm 0.75mm 0.5mm]
 
 A radial force of 10 kN on the pin of one throw is balanced by its two main journals. The table
-shows the largest von Mises stress in a distance of 6 mm from a place in the fillet of a main
-journal, first without small elements.
+shows the largest von Mises stress within 6 mm of a place in the fillet of a main journal. The mesh
+of the first row is not refined there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def stress_of(shaft: mbd.geometry.Crankshaft) -> tuple[int, float]:
     options = {"num_modes": 0, "stiffening": False}
     reduction = mbd.reduce(mesh, mbd.STEEL, interfaces=interfaces, **options)
     body, stress = reduction.body, mbd.durability.skin_stress(reduction, peaks=False)
-    # work of the forces along x on the elastic coordinates
+    # generalized forces: projection of the forces along x on the elastic coordinates
     load = sum(FORCE * factor * body.interface(name).motion[0] for name, factor in factors.items())
     near = np.linalg.norm(stress.points - PLACE, axis=1) < NEAR
     values = stress.values("von Mises", np.linalg.solve(body.stiffness, load))[0]

@@ -103,8 +103,9 @@ def main() -> None:
     version = ".".join(map(str, PETSc.Sys.getVersion()))
     print(f"PETSc {version}, one rank, one thread; processor time, medians of {arguments.rounds}\n")
     print(
-        "| dofs | factor | block | factorization, s | a solve, ms | of a block, ms "
-        "| Krylov-Schur, s | block Lanczos, s | ratio (runs) | eigenvalues differ | missed |\n"
+        "| dofs | factor | block size | factorization, s | solve of 1 vector, ms "
+        "| solve of a block, ms | Krylov-Schur, s | block Lanczos, s "
+        "| ratio of the last two (in each run) | difference of eigenvalues | missed modes |\n"
         + "|---" * 11
         + "|"
     )

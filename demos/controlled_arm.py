@@ -123,7 +123,7 @@ class StateFeedback:
 
 
 def closed_loop(controller: PID | StateFeedback) -> np.ndarray:
-    """Return angle, bending and torque over 1 s, (steps, 3)."""
+    """Return the angle, bending and torque over 1 s, (steps, 3)."""
     simulator.reset()
     rows = []
     for _ in range(1000):

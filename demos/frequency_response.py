@@ -9,10 +9,10 @@ and in a simulated impact. Files go to `results/frequency_response`. Runs on one
 # With $u = \sum_k\psi_k\eta_k$ and, if the body floats, its rigid motion, the amplitudes of motion
 # per harmonic force are
 #
-# $$H(\omega) = B\,\bigl(K\,(1+\mathrm i\,\eta)+\mathrm i\,\omega\,(C+G)-\omega^2M\bigr)^{-1}
+# $$H(\omega) = B\,\bigl(K\,(1+\mathrm i\,g)+\mathrm i\,\omega\,(C+G)-\omega^2M\bigr)^{-1}
 #     B^{\mathsf T},$$
 #
-# with a damping matrix $C$ of the elastic coordinates, a structural loss factor $\eta$ and, for a
+# with a damping matrix $C$ of the elastic coordinates, a structural loss factor $g$ and, for a
 # body that turns steadily, the Coriolis matrix $G$ and the centrifugal and geometric parts of $K$.
 
 # +
@@ -40,7 +40,7 @@ rod = reduction.body
 #
 # Four kinds of damping have the ratio $\zeta=0.005$ in the first mode of the free rod: Rayleigh's,
 # a ratio for each mode, a viscous density $\mu$ with $\int\mu\,\dot u\cdot v$ on the mesh, and a
-# loss factor. The relative width of a resonance peak at half power is $2\zeta$ or $\eta$.
+# loss factor. The relative width of a resonance peak at half power is $2\zeta$ or $g$.
 
 # +
 ratio, first = 0.005, rod.frequencies[0]
@@ -53,7 +53,7 @@ kinds: dict[str, tuple[mbd.ReducedBody, float]] = {
     "viscous": (with_damping(reduction, viscous).body, 0.0),
     "structural": (rod, 2 * ratio),
 }
-entry = "small_end uz", "small_end fz"  # the first mode bends along the shaft
+entry = "small_end uz", "small_end fz"  # the first mode bends in z, along the bores
 near = first * (1 + 2 * ratio * np.linspace(-4, 4, 801))
 widths = {}
 for kind, (body, loss_factor) in kinds.items():
@@ -88,7 +88,7 @@ for speed in speeds:
 # ## An impact and its spectrum
 #
 # A simulation must have the same resonances: the hub turns, a hammer hits the small end across the
-# rod and along the shaft, and a sensor records the acceleration there, in the axes of the rod.
+# rod in y and in z, along the bore, and a sensor records the acceleration there in these axes.
 
 # +
 blow, bore = 2e-4, rod.interface("big_end")
@@ -113,7 +113,7 @@ if comm.rank == 0:
     entries = [("small_end uy", "small_end fy"), entry]
     responses = {"free": free, "held": held, "held, 900 rad/s": fastest}
     plots.plot_response(responses, entries, results / "response.png")
-    spectra = {"across": 1, "along the shaft": 2}
+    spectra = {"in y": 1, "in z": 2}
     columns = {n: lines._replace(amplitudes=lines.amplitudes[:, k]) for n, k in spectra.items()}
     axes: Any = {"unit": "m/s²", "up_to": 5000, "amplitude_axis": "log"}
     plots.plot_spectrum(columns, results / "spectrum.png", **axes)
@@ -126,7 +126,7 @@ if comm.rank == 0:
 
 # +
 for kind, width in widths.items():
-    check(f"{kind}: half-power width over 2ζ or η", width / (2 * ratio), 0.998, 1.002)
+    check(f"{kind}: half-power width over 2ζ or g", width / (2 * ratio), 0.998, 1.002)
 cantilever = mbd.reduce(
     mesh, alloy, interfaces=ends, num_modes=4, attached_to="big_end", stiffening=False
 ).body
@@ -140,5 +140,5 @@ top = f[np.argmax(np.abs(fastest.between("small_end uz", "small_end fz")))]
 last = poles[speeds[-1]]
 check("turning: peak and pole", top / last[np.argmin(np.abs(last - top))], 0.996, 1.004)
 check("turning: rise of the lowest frequency", last[0] / poles[0.0][0], 1.001, 1.2)
-for name, line in zip(("across", "along the shaft"), highest[1:], strict=True):
+for name, line in zip(("in y", "in z"), highest[1:], strict=True):
     check(f"highest line {name}, {line:.1f} Hz, and pole", np.abs(last - line).min(), 0, 12.7, "Hz")

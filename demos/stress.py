@@ -53,7 +53,7 @@ acceleration, t_end = 2000.0, 0.1  # rad/s², s
 
 
 def spin_up(t: float) -> tuple[float, float, float]:
-    """Return angle, speed and acceleration of the hub."""
+    """Return the angle, speed and acceleration of the hub."""
     return 0.5 * acceleration * t**2, acceleration * t, acceleration
 
 

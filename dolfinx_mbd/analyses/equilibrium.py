@@ -188,7 +188,7 @@ def _rotor_equilibrium(eqs: Assembler, t: float, tolerance: float, max_iteration
 def _search(
     eqs: Assembler, t: float, omega: Array, tolerance: float = 1e-9, max_iterations: int = 200
 ) -> State:
-    """Return the equilibrium that is reached from the point of evaluation."""
+    """Return the equilibrium that a search from the current state of `eqs` reaches."""
     system = eqs.system
     if system.has_mesh_bodies:
         state = mesh_equilibrium(eqs, t, omega, tolerance)

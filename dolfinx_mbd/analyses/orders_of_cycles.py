@@ -15,7 +15,7 @@ from dolfinx_mbd.checks import array, function, items, number, reject
 
 __all__ = ["orders_of_cycles"]
 
-_CLOSED = 1e-4  # difference at both ends of a period relative to the range of a signal
+_CLOSED = 1e-4  # largest change of a signal over a period, relative to its range
 _WHOLE = 1e-6  # largest difference of the revolutions in a period from a whole number
 _FEWEST = 4  # smallest number of steps in a period
 

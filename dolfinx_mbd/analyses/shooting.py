@@ -5,16 +5,17 @@ algorithmic accelerations w. A period of N steps maps it to Φ(X). The equations
 (`step_equations`) propagate derivatives, so that Φ' times some columns needs no further
 simulations.
 
-Only the free motions survive a period: 2m coordinates c = π(δX) of the increments of q and v that
-the constraints permit, and the states of loads. Other differences, such as those of w, decay
-within some tens of steps. The columns S of X that belong to c, with π(S) = 1, are therefore those
-that the last K steps of the period make of arbitrary columns. With E = Φ'S, the increment of X that
-closes the cycle is Φ(X) − X + E c, and c solves
+Only the free motions survive a period. They have the coordinates c = P δX: m coordinates of the
+increments of q that the constraints permit, m coordinates of those of v, and the states of loads.
+Other differences, such as those of w, decay within some tens of steps. The columns S of X that
+belong to c, with P S = 1, are therefore computed by propagating arbitrary columns over the last K
+steps of the period. With E = Φ'S, the increment of X that closes the cycle is Φ(X) − X + E c, and c
+solves
 
-    (1 − π(E)) c = π(Φ(X) − X).
+    (1 − P E) c = P (Φ(X) − X).
 
-π(E) is the monodromy matrix; its eigenvalues are the Floquet multipliers. If the motion is closed
-but for the rotation of `rotors`, Φ includes turning them back.
+P E is the monodromy matrix; its eigenvalues are the Floquet multipliers. If only the rotation of
+`rotors` is not periodic, Φ also turns them back by their rotation in a period.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["PeriodMap", "closure", "closure_of_oil", "difference", "return_to", "simulate_period"]
 
-_DECAY = 1e-10  # decay of the other differences in the steps that prepare the columns
+_DECAY = 1e-10  # factor by which differences of w decay in the steps that prepare the columns
 _FEWEST, _MOST = 60, 400  # limits of the number of these steps
 _RANK = 1e-12  # singular values of columns below this fraction of the largest are ignored
 _FLOOR = 1e-9  # displacements (relative to the mechanism, or rad) that count as zero
@@ -106,11 +107,12 @@ def return_to(eqs: Assembler, first: State, last: State, change: Array | None = 
 
 
 def closure(rotors: Rotors, states: Sequence[State], period: float) -> tuple[float, int]:
-    """Return the largest relative difference of the end states, and the index of its coordinate.
+    """Return the relative difference of the first and the last state, and its coordinate.
 
-    Displacements and rotations are relative to the largest one of the same kind of the same body in
-    the period, and velocities to the largest velocity. The rotation of a rotor about its axis is
-    relative to its angle in the period, and to its speed.
+    The difference is the largest one over all coordinates and velocities, and the second result is
+    the index of its coordinate. Displacements and rotations are relative to the largest one of the
+    same kind of the same body in the period, and velocities to the largest velocity. The rotation
+    of a rotor about its axis is relative to its angle in the period, and its rate to its speed.
     """
     system, first = rotors.system, states[0]
     # Group 3k + kind has the coordinates of body k of one kind: displacements, rotations or elastic
@@ -124,20 +126,19 @@ def closure(rotors: Rotors, states: Sequence[State], period: float) -> tuple[flo
     speeds = np.abs([state.v - rotors.spins for state in chosen]).max(axis=0)
     moves = np.maximum(moves, _WHIRL * period * np.abs(rotors.spins))
     speeds = np.maximum(speeds, _WHIRL * np.abs(rotors.spins))
-    ends = difference(system, first, chosen[-1])[:2]  # differences of q and v
-    # Of rotations and speeds of rotors about their axes, only the fraction _WHIRL counts
-    displacements, velocities = ends = np.abs(ends - (1 - _WHIRL) * rotors.about_axes(ends))
-    displacements[system.states] = 0.0  # the integrals of the states of loads
-    # The round-off of positions over a step is an error of velocities
+    changes = difference(system, first, chosen[-1])[:2]  # of q and v from the first state
+    # Changes of the angle and of the speed of a rotor about its axis are multiplied by _WHIRL
+    changes = np.abs(changes - (1 - _WHIRL) * rotors.about_axes(changes))
+    changes[0, system.states] = 0.0  # integrals of the states of loads are no displacements
+    # Round-off of a position, divided by the time step, is an error of a velocity
     noise = (
         _ROUND_OFF
         * (len(states) - 1)
         / period
         * np.array([max(system.size, _LEAST_SIZE), 1.0, 0.0])
     )
-    velocities[:] = np.maximum(
-        velocities - np.where(groups < 3 * len(system.bodies), noise[groups % 3], 0), 0
-    )
+    noise_of_rows = np.where(groups < 3 * len(system.bodies), noise[groups % 3], 0)
+    changes[1] = np.maximum(changes[1] - noise_of_rows, 0)
     errors = np.zeros(len(groups))
     floors = np.array([_FLOOR * max(system.size, 1.0), _FLOOR, _FLOOR * max(system.size, 1.0)])
     for k, values in enumerate((moves, speeds)):
@@ -151,13 +152,17 @@ def closure(rotors: Rotors, states: Sequence[State], period: float) -> tuple[flo
             least = max(_SMALL * float(sizes[of_kind].max(initial=0.0)), floor)
             sizes[of_kind] = np.maximum(sizes[of_kind], least)
         sizes[~bodies] = np.maximum(sizes[~bodies], _LEAST_STATE)
-        errors = np.maximum(errors, ends[k] / sizes[groups])
+        errors = np.maximum(errors, changes[k] / sizes[groups])
     row = int(np.argmax(errors))
     return float(errors[row]), row
 
 
 def closure_of_oil(eqs: Assembler, states: Sequence[State]) -> tuple[float, str]:
-    """Return the largest difference of the oil at both ends over the clearance, and its film."""
+    """Return how much the oil in the films differs at the end of a period from its start.
+
+    The first result is the largest difference of the oil thickness between the first and the last
+    state, divided by the clearance. The second is the name of the film in which it occurs.
+    """
     if not eqs.loads.has_content:
         return 0.0, ""
     thickness = []
@@ -173,7 +178,10 @@ def closure_of_oil(eqs: Assembler, states: Sequence[State]) -> tuple[float, str]
 
 @dataclass(frozen=True, eq=False)
 class _Coordinates:
-    """Free motions at a state: c = π(δX), with the velocities in units of displacement per 2π/T."""
+    """Coordinates c = P δX of the increments of a state that the constraints permit.
+
+    Coordinates of velocities are multiplied by T/2π, so that they have the unit of displacements.
+    """
 
     basis: Array  # N, (nv, m)
     project: Array  # NᵀM, (m, nv)
@@ -182,7 +190,7 @@ class _Coordinates:
 
     @classmethod
     def at(cls, eqs: Assembler, state: State, scale: float) -> _Coordinates:
-        """Return the free motions at a state."""
+        """Return the coordinates of increments of this state."""
         eqs.put(state)
         eqs.update_poses(state.time)
         M, B = eqs.inertia(state.time)
@@ -222,10 +230,10 @@ class PeriodMap:
 
     Attributes:
         rotors: Rotors that are turned back after the period.
-        matrix: Monodromy matrix π(E), shape (c, c).
-        start: Columns S of the state at the start, (4, nv, c).
-        end: Columns E of the state at the end, with the rotors turned back, (4, nv, c).
-        residual: π(Φ(X) − X), (c,).
+        matrix: Monodromy matrix P E, square with the size of c.
+        start: Columns S of the state at the start, (4, nv, size of c).
+        end: Columns E of the state at the end, with the rotors turned back, (4, nv, size of c).
+        residual: P (Φ(X) − X), (size of c,).
     """
 
     def __init__(

@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 _UNIFORM = 1e-6  # largest relative difference of steps that are equal except for round-off
 _ROUND_OFF = 1e-12  # largest difference of equal values, relative to the largest value
-_CLOSED = 1e-4  # largest difference of both ends of a closed signal, relative to its range
+_CLOSED = 1e-4  # largest difference of start and end of a closed signal, relative to its range
 
 
 class Spectrum(NamedTuple):

@@ -34,7 +34,9 @@ from dolfinx_mbd.errors import InputError
 
 __all__ = ["axisymmetric", "rotation_generator"]
 
-_MORE_ANGLES = 4  # angles of an average, beyond twice the largest number of waves around the axis
+_MORE_ANGLES = (
+    4  # number of averaged angles, minus twice the largest number of waves around the axis
+)
 _ROUND_OFF = 1e-9  # eigenvalues relative to the largest one that are considered equal to zero
 
 
@@ -67,7 +69,8 @@ def axisymmetric(body: ReducedBody, axis: ArrayLike, *, tolerance: float = 0.02)
     averaged. Skin, stress, gauges, distributed loads and interfaces off the axis remain unchanged.
 
     Args:
-        body: The body; its modes must be complete pairs.
+        body: The body. Modes that occur in pairs, such as bending in two perpendicular planes, must
+            both be in the body.
         axis: Direction of the axis in body components, shape (3,); it passes through the origin of
             the body frame.
         tolerance: Largest relative deviation of the body from a body of revolution.

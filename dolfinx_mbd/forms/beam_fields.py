@@ -124,7 +124,7 @@ class BeamField:
 def hermite(
     h: Expr, xi: Expr, w: Expr, slope: Expr, chord: Expr, rate: Expr
 ) -> tuple[Expr, Expr, Expr]:
-    """Return value, slope and curvature of Hermite's cubic on a cell of length h, 0 ≤ xi ≤ 1.
+    """Return the value, slope and curvature of Hermite's cubic on a cell of length h, 0 ≤ xi ≤ 1.
 
     `w` and `slope` are the linear interpolants of the values and slopes at both ends; `chord` and
     `rate` are their derivatives.

@@ -437,7 +437,7 @@ def _first_numbers(data: list[str]) -> Iterator[int]:
 
 
 def _elements(data: list[str], size: int) -> Iterator[list[int]]:
-    """Yield number and nodes of elements, which continue on the next line after a comma.
+    """Yield the number and nodes of elements, which continue on the next line after a comma.
 
     An element also continues on the next line if it has fewer than `size` nodes so far.
     """

@@ -165,7 +165,8 @@ class ConnectingRod:
             model: `gmsh.model`. Options of gmsh are restored afterwards.
 
         Raises:
-            SolverError: Elements are nearly inverted even at a third of the size.
+            SolverError: Elements are nearly inverted in all meshes, down to a third of the
+                requested size.
         """
         volumes = self._add_volumes(model)
         model.occ.synchronize()

@@ -140,8 +140,8 @@ class Crankcase:
             model: `gmsh.model`. Options of gmsh are restored afterwards.
 
         Raises:
-            SolverError: The walls are too thin for the bores, or elements are nearly inverted even
-                at a third of the size.
+            SolverError: The walls are too thin for the bores, or elements are nearly inverted in
+                all meshes, down to a third of the requested size.
         """
         volume = self._add_volume(model.occ)
         name_groups(model, "crankcase", volume, self._named_surfaces)

@@ -286,8 +286,8 @@ class Crankshaft:
             model: `gmsh.model`. Options of gmsh are restored afterwards.
 
         Raises:
-            SolverError: The solids cannot be joined, or elements are nearly inverted even at a
-                third of the size.
+            SolverError: The solids cannot be joined, or elements are nearly inverted in all
+                meshes, down to a third of the requested size.
         """
         volume = self._add_volume(model.occ)
         name_groups(model, "crankshaft", volume, self._named_surfaces)

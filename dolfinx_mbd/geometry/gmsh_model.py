@@ -260,7 +260,7 @@ def mesh_arrays(model: Any, gdim: int | None = None) -> MeshArrays:
 
 
 def _elements(model: Any, dim: int) -> tuple[int, NDArray[np.uint64], NDArray[np.int32]]:
-    """Return type, node tags and physical tags of the elements in the groups of a dimension."""
+    """Return the type, node tags and physical tags of the elements in the groups of a dimension."""
     kind, nodes, tags = 0, [], []
     for _, tag in model.getPhysicalGroups(dim):
         for entity in model.getEntitiesForPhysicalGroup(dim, tag):

@@ -106,7 +106,7 @@ def surface_velocity(
 
 
 def _topology(model: Any) -> dict[tuple[int, int], tuple[str, tuple[int, ...]]]:
-    """Return type and boundary of all entities of a model, by dimension and number."""
+    """Return the type and boundary of all entities of a model, by dimension and number."""
     result = {}
     for dim, tag in model.getEntities():
         boundary = model.getAdjacencies(dim, tag)[1] if dim else ()

@@ -123,7 +123,7 @@ def read_universal_mesh(path: Path) -> DeckMesh:
 
 
 def _datasets(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield number and lines of each dataset, which is between two lines with −1."""
+    """Yield the number and the lines of each dataset; a line with −1 is before and after it."""
     is_inside, rows = False, list[str]()
     with path.open(encoding="latin-1") as file:
         for line in file:
@@ -139,7 +139,12 @@ def _datasets(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _elements(rows: list[str], size: int) -> Iterator[tuple[str, int, list[int]]]:
-    """Yield type, label and nodes of each element; types without cells are omitted."""
+    """Yield the type, the label and the nodes of each element that is a cell or a facet.
+
+    Args:
+        rows: Lines of the dataset.
+        size: Number of integers in the first line of an element; the last is the number of nodes.
+    """
     k = 0
     while k < len(rows):
         head = [int(word) for word in rows[k].split()]
@@ -167,11 +172,16 @@ def _elements(rows: list[str], size: int) -> Iterator[tuple[str, int, list[int]]
 
 
 def _groups(rows: list[str], size: int) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    """Yield the name of each group, and kind and label of its members."""
+    """Yield the name of each group, with the kind and the label of each member.
+
+    Args:
+        rows: Lines of the dataset.
+        size: Number of integers of a member.
+    """
     k = 0
     while k < len(rows):
         head = [int(word) for word in rows[k].split()]
-        name, count = rows[k + 1].strip(), head[7]  # the eighth number is that of the members
+        name, count = rows[k + 1].strip(), head[7]  # the eighth integer is the number of members
         k += 2
         words: list[int] = []
         while len(words) < size * count:

@@ -50,7 +50,7 @@ def joint_values(p1: Array, Q1: Array, p2: Array, Q2: Array) -> Array:
     J = p1.shape[0]
     g = np.zeros((J, 6))
     for j in range(J):
-        d = _relative_position(p1, p2, j)
+        d = _difference(p1, p2, j)
         for i in range(3):
             g[j, i] = dot3(_axis(Q1, j, i), d)
         for row, sign, a, b in _ROTATIONS:
@@ -65,37 +65,44 @@ def _axis(Q: Array, j: int, i: int) -> Vector3:
 
 
 @inner_kernel
-def _relative_position(p: Array, q: Array, j: int) -> Vector3:
-    """Return the position of the second frame of joint j relative to the first one."""
-    return q[j, 0] - p[j, 0], q[j, 1] - p[j, 1], q[j, 2] - p[j, 2]
+def _difference(first: Array, second: Array, j: int) -> Vector3:
+    """Return the position or the velocity of the second frame of joint j minus that of the first.
+
+    These vectors are the first three columns of the arrays.
+    """
+    return second[j, 0] - first[j, 0], second[j, 1] - first[j, 1], second[j, 2] - first[j, 2]
 
 
 @kernel
 def joint_gradients(p1: Array, Q1: Array, p2: Array, Q2: Array) -> Array:
-    """Return gradients (J, 6, 12) with respect to p₁, rotation 1, p₂ and rotation 2.
+    """Return the gradients G (J, 6, 12) of the six relative motions of each joint.
 
-    Row i times −λ_i contains the forces and moments that λ_i exerts on both frames, in global
-    components.
+    The columns belong to p₁, small rotations of the first frame, p₂ and small rotations of the
+    second frame, in global components. Row i times −λ_i contains the forces and moments that the
+    multiplier λ_i of motion i exerts on both frames.
     """
     J = p1.shape[0]
     G = np.zeros((J, 6, 12))
     for j in range(J):
-        d = _relative_position(p1, p2, j)
+        d = _difference(p1, p2, j)
         for i in range(3):
             e, row = _axis(Q1, j, i), G[j, i]
             put3(row, 0, scaled3(-1.0, e))
             put3(row, 3, cross3(e, d))
             put3(row, 6, e)
         for k, sign, a, b in _ROTATIONS:
-            moment, row = scaled3(sign, cross3(_axis(Q1, j, a), _axis(Q2, j, b))), G[j, k]
-            put3(row, 3, moment)
-            put3(row, 9, scaled3(-1.0, moment))
+            gradient, row = scaled3(sign, cross3(_axis(Q1, j, a), _axis(Q2, j, b))), G[j, k]
+            put3(row, 3, gradient)
+            put3(row, 9, scaled3(-1.0, gradient))
     return G
 
 
 @kernel
 def joint_second_derivatives(p1: Array, Q1: Array, p2: Array, Q2: Array, lam: Array) -> Array:
-    """Return the derivative (J, 12, 12) of Gᵀλ with respect to both poses for constant λ (J, 6)."""
+    """Return the derivative (J, 12, 12) of Gᵀλ with respect to both poses for constant λ (J, 6).
+
+    G is the result of `joint_gradients`.
+    """
     J = p1.shape[0]
     D = np.zeros((J, 12, 12))
     for j in range(J):
@@ -105,7 +112,7 @@ def joint_second_derivatives(p1: Array, Q1: Array, p2: Array, Q2: Array, lam: Ar
         L = skew3(force)
         add_scaled33(D[j], 0, 3, 1.0, L)
         add_scaled33(D[j], 6, 3, -1.0, L)
-        add_scaled33(D[j], 3, 3, 1.0, mm3(skew3(_relative_position(p1, p2, j)), L))
+        add_scaled33(D[j], 3, 3, 1.0, mm3(skew3(_difference(p1, p2, j)), L))
         add_scaled33(D[j], 3, 0, -1.0, L)
         add_scaled33(D[j], 3, 6, 1.0, L)
         for row, sign, a, b in _ROTATIONS:
@@ -129,12 +136,13 @@ def _add_rotation_blocks(D: Array, first: Matrix3, second: Matrix3) -> None:
 def joint_bias(p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array) -> Array:
     """Return the second time derivatives Ġ u (J, 6) of the motions for zero accelerations.
 
+    G is the result of `joint_gradients`.
     `u1`, `u2` (J, 6) are velocities and angular velocities of the frames in global components.
     """
     J = p1.shape[0]
     bias = np.zeros((J, 6))
     for j in range(J):
-        d, rate = _relative_position(p1, p2, j), _relative_position(u1, u2, j)
+        d, rate = _difference(p1, p2, j), _difference(u1, u2, j)
         w1, w2 = vector3(u1[j], 3), vector3(u2[j], 3)
         for i in range(3):
             de = cross3(w1, _axis(Q1, j, i))
@@ -277,6 +285,7 @@ def constraint_rows(
 ) -> None:
     """Compute the constraints minus offsets (nc,); subtract Gᵀλ from the wrenches (frames, 6).
 
+    G is the result of `joint_gradients`.
     `rows` (nc, 2) contains joint and motion of each constraint. Rows with a negative motion belong
     to relations and are left out. See `joint_frames` for `turns` and `signs`. `spread` (J, 6)
     receives λ (nc,) by joint and motion.

@@ -150,7 +150,7 @@ def apply_wrenches(
     rows: Array,
     scale: Array,
 ) -> None:
-    """Subtract Jᵀw of the wrenches (frames, 6) from the residual; add sizes to the scale."""
+    """Subtract Jᵀw of the wrenches w (frames, 6) from the residual, and add |Jᵀw| to the scale."""
     for k in range(P.shape[0]):
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
         force = vector3(wrenches[k], 0)

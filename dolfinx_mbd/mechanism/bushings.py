@@ -237,7 +237,7 @@ class TabulatedBearing(LawElement):
         return np.asarray(motion.displacement - neutral)
 
     def _coefficients(self, speed: float) -> tuple[Array, Array]:
-        """Return stiffness and damping at a speed, and their derivatives with respect to it."""
+        """Return the stiffness and damping at a speed, and their derivatives with respect to it."""
         low, high = self.table.range
         margin = _SPEED_MARGIN * max(abs(low), abs(high))
         if self.outside == "error" and not min(low, 0) - margin <= speed <= max(high, 0) + margin:

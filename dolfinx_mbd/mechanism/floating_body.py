@@ -141,7 +141,7 @@ class FloatingBody:
         return distance, float(np.sqrt(max(radius_squared, 1e-12 * distance**2)))
 
     def initial_coordinates(self) -> Array:
-        """Return position, quaternion and zero elastic coordinates."""
+        """Return the position, quaternion and zero elastic coordinates."""
         return self._q0.copy()
 
     def initial_velocities(self) -> Array:

@@ -201,7 +201,7 @@ class FilmElement(PairElement):
 
     @property
     def oil_thickness(self) -> Array:
-        """Thickness of the oil at the nodes of the grid over the clearance, also in full gaps."""
+        """Oil thickness at the nodes of the grid divided by the clearance, also in full gaps."""
         return np.zeros(0)
 
     @property

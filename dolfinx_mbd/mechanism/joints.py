@@ -456,7 +456,7 @@ class ConstantSpeed:
     angle: float = 0.0
 
     def __call__(self, t: float) -> tuple[float, float, float]:
-        """Return position, rate and acceleration at time t (s)."""
+        """Return the position, rate and acceleration at time t (s)."""
         return self.angle + self.speed * t, self.speed, 0.0
 
 

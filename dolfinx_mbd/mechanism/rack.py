@@ -101,7 +101,8 @@ def rack_and_pinion(
             an `AssemblyError` if the z axes of the frames are not parallel.
 
     Example:
-        >>> joint = mbd.rack_and_pinion("teeth", ground.frame("bearing"), rod.frame("left"), 0.05)
+        >>> rack, pinion = ground.frame("bearing"), rod.frame("left")
+        >>> joint = mbd.rack_and_pinion("teeth", rack, pinion, radius=0.05)
         >>> joint.rows
         (0,)
     """

@@ -106,7 +106,7 @@ class CraigBampton:
             discard(problem.comm, self.held)
             raise
         self._cases: UnitCases | None = None
-        self._bores: tuple[BorePatterns, ...] | None = None
+        self._patterns: tuple[BorePatterns, ...] | None = None
         self._inertia: Array | None = None  # M times the constraint modes
         self._static_inertia: Array = np.zeros((problem.num_owned, 0))
         self._flexibility: Array = np.zeros((0, 0))
@@ -135,10 +135,12 @@ class CraigBampton:
         this load exact. A load that the interfaces carry without deformation has no load mode.
 
         Args:
-            num_modes: Number of fixed-interface modes.
-            stiffening: Whether to solve for the unit loads of geometric stiffening.
+            num_modes: Requested number of fixed-interface modes.
+            stiffening: Whether to compute the responses to unit spins and unit wrenches, from which
+                geometric stiffening follows.
             loads: Forces by name, shape (owned dofs,); each gets a load mode.
-            effective_mass: Share of effective mass that the modes must have; by default keep all.
+            effective_mass: Share of the effective mass in each direction that the kept modes must
+                have; by default all computed modes are kept.
             phases: Collects the wall-clock times.
         """
         phases = phases or Phases()
@@ -146,12 +148,13 @@ class CraigBampton:
         max_modes = check_enough_dofs(problem, self.interfaces, num_modes)
         with phases("static solutions"):
             load_names, static = self._statics(stiffening, loads or {})
-            bores = self._pressure_patterns()
-        with phases("fixed-interface modes"):  # last, because SLEPc may change the factors
-            count = self._complete_group(num_modes, max_modes)
+            patterns = self._pressure_patterns()
+        # Last, because SLEPc may change the factors of the stiffness of the held body
+        with phases("fixed-interface modes"):
+            num_computed = self._complete_group(num_modes, max_modes)
         with phases("truncation"):
-            truncation = self._truncation(count)
-        rows = list(range(count))
+            truncation = self._truncation(num_computed)
+        rows = list(range(num_computed))
         if effective_mass is not None:
             rows = [number - 1 for number in truncation.by_effective_mass(effective_mass)]
         coordinates = [(i.name, c) for i in self.interfaces for c in MOTION_LABELS[problem.dim]]
@@ -162,7 +165,7 @@ class CraigBampton:
                         self._constraint,
                         self._fixed[:, rows],
                         static,
-                        *(b.displacements for b in bores),
+                        *(pattern.displacements for pattern in patterns),
                     ]
                 )
             ),
@@ -170,26 +173,29 @@ class CraigBampton:
                 *(Column(ColumnKind.CONSTRAINT, *names) for names in coordinates),
                 *numbered(ColumnKind.FIXED, rows),
                 *(Column(ColumnKind.LOAD, name) for name in load_names),
-                *(Column(ColumnKind.LOAD, b.interface.name, x) for b in bores for x in b.labels),
+                *(Column(ColumnKind.LOAD, b.interface.name, x) for b in patterns for x in b.labels),
             ),
-            num_modes=count,
+            num_modes=num_computed,
             averaged=self.held.averaged,
             reactions=self._reactions,
             cases=self._cases if stiffening else None,
             truncation=truncation,
-            bores=bores,
+            bores=patterns,
         )
 
     def _pressure_patterns(self) -> tuple[BorePatterns, ...]:
         """Return the pressure patterns of all bores, computed once."""
-        if self._bores is None:
+        if self._patterns is None:
             bores = [i for i in self.interfaces if i.pressure_modes is not None]
             solve = self.held.solve_body
-            self._bores = tuple(bore_patterns(self.problem, bore, solve) for bore in bores)
-        return self._bores
+            self._patterns = tuple(bore_patterns(self.problem, bore, solve) for bore in bores)
+        return self._patterns
 
     def _complete_group(self, num_modes: int, max_modes: int) -> int:
-        """Compute at most `max_modes` modes, up to the end of a group, and return their number."""
+        """Compute `num_modes` modes and the rest of the last group; return the number of modes.
+
+        A group contains the modes of a multiple eigenvalue. There are at most `max_modes` modes.
+        """
         extra, count = EXTRA_MODES, num_modes
         while num_modes:
             count = end_of_group(self._values, num_modes, self._errors)
@@ -282,11 +288,11 @@ class CraigBampton:
         largest = _maxima(self.problem, forces)
         return np.asarray(_maxima(self.problem, remaining) > BALANCE_TOLERANCE * largest)
 
-    def _truncation(self, num_modes: int) -> Truncation:
+    def _truncation(self, num_computed: int) -> Truncation:
         """Return the data from which the error of omitted modes is estimated (collective)."""
         assert self._inertia is not None
         problem, constraint = self.problem, self._constraint
-        values, fixed = self._values[:num_modes], self._fixed[:, :num_modes]
+        values, fixed = self._values[:num_computed], self._fixed[:, :num_computed]
         mass = gram(problem.comm, constraint, self._inertia)
         participations = gram(problem.comm, fixed, self._inertia)
         rigid: Array = np.zeros((len(mass), 0))
@@ -297,7 +303,7 @@ class CraigBampton:
             mass=mass,
             squares=values,
             participations=participations,
-            groups=groups_of(values, self._errors[:num_modes]),
+            groups=groups_of(values, self._errors[:num_computed]),
             residual=self._flexibility - participations.T @ (participations / values[:, None]),
             rigid=rigid,
         )

@@ -114,7 +114,7 @@ def mode_facts(requested: int, count: int, *, fixed: bool) -> dict[str, str | in
 
 
 def _material_facts(material: Materials, with_density: bool) -> dict[str, str | float]:
-    """Return name and constants of a material, or of the materials by group."""
+    """Return the name and constants of a material, or of the materials by group."""
     items = list(material.items()) if isinstance(material, Mapping) else [("", material)]
     facts: dict[str, str | float] = {}
     names = []

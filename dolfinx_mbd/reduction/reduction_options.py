@@ -21,8 +21,8 @@ class ReductionOptions:
 
     Attributes:
         effective_mass: Keep the fewest fixed-interface modes that have this share (0 to 1) of the
-            effective mass of all computed modes in every direction; by default keep all.
-        up_to: Omit modes above this frequency, Hz; by default keep all modes.
+            effective mass of all computed modes in every direction; by default all are kept.
+        up_to: Omit modes above this frequency, Hz; by default all modes are kept.
         loads: Distributed loads by name: `pressure(mesh, group)`, `traction`, `body_force`, or a
             function of a test function that returns the virtual work of a load of unit size.
         load_modes: Whether each load gets a static mode, which makes the static response to this

@@ -97,7 +97,7 @@ class SavedStates:
         return (State(float(t), *row) for t, *row in rows)
 
     def evaluations(self, *, nodes: bool = False) -> Iterator[tuple[int, float, Assembler]]:
-        """Yield row, time and an assembler of the whole system for each state.
+        """Yield the row, time and an assembler of the whole system for each state.
 
         Nodes of meshes that other ranks store are NaN, unless `nodes` is True (collective).
         """

@@ -28,7 +28,7 @@ from dolfinx_mbd.results.files.run_folder import CHECKPOINT, KIND, Rows, read_fo
 from dolfinx_mbd.results.saved_outputs import SavedOutputs
 from dolfinx_mbd.results.saved_states import SavedStates
 
-_KIND = run_kind("solution")
+_SOLUTION_KIND = run_kind("solution")
 
 Saved = SavedStates | SavedOutputs
 """Values that a run saved."""
@@ -45,11 +45,11 @@ def write_solution(
         arrays["time"] = saved.time
     else:
         arrays = {key: whole(getattr(saved, key)) for key in HISTORY} | saved.oil
-    return write_run(path, _KIND, header, arrays | state_arrays("final", final))
+    return write_run(path, _SOLUTION_KIND, header, arrays | state_arrays("final", final))
 
 
 def read_solution(path: str | Path, system: System) -> tuple[System, Saved, State, dict[str, Any]]:
-    """Return the system of a run, its saved values, its last state, and facts about it."""
+    """Return the system of a run, its saved values, its last state, and the facts in its header."""
     instance("system", system, System)
     path = file_path("path", path)
     if path.is_dir():
@@ -62,8 +62,8 @@ def read_solution(path: str | Path, system: System) -> tuple[System, Saved, Stat
             text = f"{path}: the run has not ended; it is read up to t = {saved.time[-1]:g} s. "
             warn(FileWarning(f"{text}mbd.resume continues it"))
         return result
-    header, arrays = read_archive(path, _KIND)
-    with errors_as(_KIND, path):
+    header, arrays = read_archive(path, _SOLUTION_KIND)
+    with errors_as(_SOLUTION_KIND, path):
         system = check_system(path, header, arrays, system)
         final = state_from("final", arrays)
         if "outputs" in header:

@@ -123,13 +123,16 @@ UNBOUNDED = {
     ("transient", "t_start"), ("transient", "dt"), ("modal_transient", "t_end"),
     ("modal_transient", "dt"), ("modal_transient", "t_start"),
 }  # fmt: skip
-"""Arguments for which a large number is a valid request for much work; these cases are omitted."""
+"""Arguments that determine the number of time steps.
 
-GREAT = {"10**9", "10**400", "1e300", "1e-300", "-1", "-1.5", "0.5"}
-"""The values that are too large for an argument in `UNBOUNDED`."""
+They are not replaced by values of `MANY_STEPS`, which are valid but would make the run too long.
+"""
+
+MANY_STEPS = {"10**9", "10**400", "1e300", "1e-300", "-1", "-1.5", "0.5"}
+"""Values that give too many time steps, as a late end, an early start or a short step."""
 
 NAN_RESULTS = {"SNLine.life", "quasi_static_deformation"}
-"""Functions whose documented results hold NaN or infinity."""
+"""Functions whose results may contain NaN or infinity, as their documentation states."""
 
 
 def cases(folder: Path, *, only: str | None = None, seed: int = 0) -> Iterator[Case]:
@@ -163,7 +166,7 @@ def _parameters(function: Callable[..., Any], arguments: Mapping[str, Any]) -> l
 def _variations(bench: Bench, name: str, call: Any, item: str, good: Any) -> Iterator[Case]:
     """Yield the calls with hostile values in place of one argument."""
     for attack, make in HOSTILE.items():
-        if (name, item) in UNBOUNDED and attack in GREAT:
+        if (name, item) in UNBOUNDED and attack in MANY_STEPS:
             continue
         yield Case(name, item, attack, lambda a=attack, m=make: _hostile(bench, call, item, a, m))
     if isinstance(good, (list, tuple, dict)) and len(good) and not hasattr(good, "_fields"):

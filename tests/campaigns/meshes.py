@@ -90,6 +90,7 @@ def _end(n: list[int]) -> Iterator[list[tuple[int, int, int]]]:
 
 
 Change = Callable[[File, random.Random], Any]
+"""A function that changes a file in place; it may draw random numbers."""
 
 
 def _reversed(file: File, rng: random.Random) -> None:
@@ -153,19 +154,18 @@ INVALID: dict[str, Change] = {
     "not finite": lambda file, rng: file.nodes.update({1: [float("nan"), 0.0, 0.0]}),
     "huge": lambda file, rng: file.nodes.update({1: [1e200, 0.0, 0.0]}),
     "mixed orders": _second_order_cell,
-    "wrong tag": lambda file, rng: file.groups.pop(),
+    "group without a name": lambda file, rng: file.groups.pop(),
     "same name": lambda file, rng: file.groups.append((2, 3, "end")),
     "same number": lambda file, rng: file.groups.append((2, 2, "other")),
     "facet inside": lambda file, rng: file.facets.append((rng.choice(file.cells)[:3], 2)),
     "facet of no cell": lambda file, rng: file.facets.append(([1, 2, max(file.nodes)], 2)),
     "no facets": lambda file, rng: file.facets.clear(),
     "no cells": lambda file, rng: file.cells.clear(),
-    "cell with a node twice": lambda file, rng: rng.choice(file.cells).__setitem__(
-        1, file.cells[0][0]
-    ),
+    "cell with a node twice": lambda file, rng: _node_twice(file, rng),
+    "cell with a wrong node": lambda file, rng: _wrong_node(file, rng),
     "facet of three cells": lambda file, rng: _third_cell(file, rng),
 }
-"""Changes after which the mesh may be refused."""
+"""Changes after which the mesh may be rejected with an error."""
 
 
 def _duplicate_node(file: File, rng: random.Random) -> None:
@@ -174,6 +174,18 @@ def _duplicate_node(file: File, rng: random.Random) -> None:
     new = max(file.nodes) + 1
     file.nodes[new] = list(file.nodes[cell[0]])
     cell[0] = new
+
+
+def _node_twice(file: File, rng: random.Random) -> None:
+    """Replace a node of a cell by another node of this cell."""
+    cell = rng.choice(file.cells)
+    cell[1] = cell[0]
+
+
+def _wrong_node(file: File, rng: random.Random) -> None:
+    """Replace a node of a cell by a node of another cell."""
+    first, *others = file.cells
+    rng.choice(others)[1] = first[0]
 
 
 def _third_cell(file: File, rng: random.Random) -> None:
@@ -213,7 +225,7 @@ def _mesh(folder: Path, kind: str, seed: str) -> str | None:
             return f"on {comm.size} ranks and on one: {difference}"
     if isinstance(body, mbd.errors.Error):
         if kind in VALID:
-            return f"a valid mesh is refused: {type(body).__name__}: {body}"
+            return f"a valid mesh is rejected: {type(body).__name__}: {body}"
         raise body
     expected = mbd.STEEL.density * file.volume()
     if not abs(body.total_mass - expected) <= 1e-9 * expected:
@@ -222,7 +234,7 @@ def _mesh(folder: Path, kind: str, seed: str) -> str | None:
 
 
 def _reduced(path: Path, comm: MPI.Comm) -> mbd.ReducedBody | mbd.errors.Error:
-    """Return the body of a mesh, or the error that refuses it."""
+    """Return the body of a mesh, or the error with which the mesh is rejected."""
     try:
         mesh = mbd.read_mesh(path, comm)
         groups = [n for n, (dim, _) in mesh.groups.items() if dim == 2 and n == "end"]

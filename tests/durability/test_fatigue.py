@@ -308,7 +308,11 @@ def test_a_body_without_stress_modes() -> None:
 
 @pytest.mark.parametrize("criterion", ["normal", "shear", "von Mises"])
 def test_a_mean_beyond_the_strength(criterion: Any) -> None:
-    """For "shear", twice the normal stress counts, and the part need not break statically."""
+    """A mean stress above the tensile strength is an error.
+
+    For "shear", the mean stress is twice the normal stress on a plane. It can exceed the strength
+    although the largest principal stress does not; the message then proposes another correction.
+    """
     if criterion == "shear":
         half = body_with(500e6 * np.array(AXIAL))
         with pytest.raises(InputError, match=r"twice the mean normal stress.*use 'Smith-Watson"):
@@ -324,10 +328,13 @@ def test_a_mean_beyond_the_strength(criterion: Any) -> None:
 def test_a_stress_above_the_tensile_strength_gives_a_warning(
     criterion: Any, correction: Any
 ) -> None:
-    """Some corrections do not contain the tensile strength, and some stresses do no damage."""
+    """The warning is also given if the damage does not depend on the tensile strength.
+
+    These corrections do not use the strength, and a constant stress does no damage.
+    """
     body = body_with(1e6 * np.array(AXIAL), 700e6 * np.array(AXIAL))
     options: dict[str, Any] = {"criterion": criterion, "mean_stress": correction}
-    with pytest.warns(ModelRangeWarning, match=r"3, 4, 5|3000, 4000, 5000") as records:
+    with pytest.warns(ModelRangeWarning, match="3000, 4000, 5000") as records:
         fatigue(body, 1.2 * np.array(WAVE), **options)
     assert [w.message.value for w in records] == [pytest.approx(840e6)]  # type: ignore[union-attr]
     assert records[0].message.limit == 800e6  # type: ignore[union-attr]

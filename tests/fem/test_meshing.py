@@ -32,7 +32,10 @@ def box(
     cells: str = "body",
     facets: tuple[str, ...] = ("low", "high"),
 ) -> Callable[[Any], None]:
-    """Return a builder of a box 2×1×1 with tagged ends; groups with empty names have no names."""
+    """Return a function that builds a box of 2×1×1 in gmsh with a physical group at each end.
+
+    An empty string as the name of a group makes a group without a name.
+    """
 
     def build(model: Any) -> None:
         volume = model.occ.addBox(0, 0, 0, 2, 1, 1)

@@ -162,9 +162,11 @@ def test_matrices_equal_lagrange() -> None:
 
 
 def test_what_the_paper_omits() -> None:
-    """The paper's energy gives the terms of the axis, but of the section only −Iα.
+    """The energy in the paper lacks some terms of the rotary inertia of the cross-section.
 
-    What is missing are the section's Coriolis, Euler and centrifugal stiffness, and −ω×Iω.
+    It gives all terms of the mass on the axis, but of those of the section only the Euler load −Iα.
+    It lacks the Coriolis, Euler and centrifugal stiffness terms of the section, and its centrifugal
+    load −ω×Iω.
     """
     s = Setting(skew=False)
     b, v, section = s.beam, s.test, s.beam.section
@@ -188,11 +190,11 @@ def test_what_the_paper_omits() -> None:
         )
     )
     _assert_equal(s.by_hand(), paper + omitted)
-    size, rest = (
+    size, omitted_size = (
         np.abs(_array(s.by_hand())).max(initial=0.0),
         np.abs(_array(omitted)).max(initial=0),
     )
-    assert COMM.allreduce(rest, op=MPI.MAX) > 1e-2 * COMM.allreduce(size, op=MPI.MAX)
+    assert COMM.allreduce(omitted_size, op=MPI.MAX) > 1e-2 * COMM.allreduce(size, op=MPI.MAX)
 
 
 class Solid:
@@ -208,7 +210,11 @@ class Solid:
         self.W = fem.functionspace(self.box, ("Lagrange", 3, (3,)))
 
     def pair(self, nodal: Array) -> tuple[fem.Function, fem.Function]:
-        """Return the beam with these (d, θ) at x = 0.2, 0.8, 1.4, and the solid; (3, 6)."""
+        """Return the same motion as a function of the beam and as a function of the solid.
+
+        The rows of `nodal` (3, 6) are the displacements d and the rotations θ of the beam's nodes
+        at x = 0.2, 0.8 and 1.4.
+        """
         q, u = fem.Function(self.V), fem.Function(self.W)
         order = np.argsort(self.V.tabulate_dof_coordinates()[:, 0])
         q.x.array.reshape(-1, 6)[order] = nodal

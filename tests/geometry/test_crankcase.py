@@ -65,7 +65,10 @@ def is_inside(c: Crankcase, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.n
 
 
 def test_volume(case: tuple[Crankcase, TaggedMesh]) -> None:
-    """The volume agrees with a Monte Carlo integral of four million points, within three sigma."""
+    """The volume agrees with a Monte Carlo estimate from four million random points.
+
+    The bound is three standard errors of the estimate.
+    """
     block, msh = case
     reach = 1.1 * float(block.deck_height)
     half = 0.5 * (block.bays * float(block.spacing) + float(block.bulkhead))
@@ -84,16 +87,18 @@ def test_bores(case: tuple[Crankcase, TaggedMesh]) -> None:
     for k in range(block.bays + 1):
         assert integral(msh, 1.0, f"main_{k + 1}") == pytest.approx(area, rel=5e-3)
     height = float(block.deck_height)
-    longest = math.pi * float(block.cylinder_bore) * (height - 0.6 * float(block.crank_space))
-    shortest = math.pi * float(block.cylinder_bore) * (height - float(block.crank_space) - 0.01)
+    largest_area = math.pi * float(block.cylinder_bore) * (height - 0.6 * float(block.crank_space))
+    smallest_area = (
+        math.pi * float(block.cylinder_bore) * (height - float(block.crank_space) - 0.01)
+    )
     for k in range(len(block.cylinder_positions)):
-        assert shortest < integral(msh, 1.0, f"cylinder_{k + 1}") < longest
-    end = float(block.bays * float(block.spacing) + float(block.bulkhead))
+        assert smallest_area < integral(msh, 1.0, f"cylinder_{k + 1}") < largest_area
+    length = float(block.bays * float(block.spacing) + float(block.bulkhead))
     for k in range(len(block.bank_angles)):
         deck = integral(msh, 1.0, f"deck_{k + 1}")
         width = float(block.cylinder_bore) + 2 * float(block.wall)
         bores = block.bays * math.pi / 4 * float(block.cylinder_bore) ** 2
-        assert deck == pytest.approx(end * width - bores, rel=2e-2)
+        assert deck == pytest.approx(length * width - bores, rel=2e-2)
     assert integral(msh, 1.0, "front") == pytest.approx(integral(msh, 1.0, "rear"), rel=1e-3)
 
 

@@ -30,7 +30,7 @@ def flexible() -> mbd.FlexibleBody:
 
 
 def pose(body: mbd.RigidBody | mbd.FlexibleBody, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return position and axes of a frame, computed from the attributes of the body."""
+    """Return the position and axes of a frame, computed from the attributes of the body."""
     if isinstance(body, mbd.RigidBody):
         x, F = (np.asarray(part) for part in body.frames[name])
     else:

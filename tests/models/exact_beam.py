@@ -262,7 +262,7 @@ def slider_crank_run(
 
 
 def _pin(motion: tuple[float, float, float], radius: float) -> tuple[Array, Array, Array]:
-    """Return position, velocity and acceleration of the crank pin."""
+    """Return the position, velocity and acceleration of the crank pin."""
     angle, speed, acceleration = motion
     along = np.array([np.cos(angle), np.sin(angle)])
     across = np.array([-along[1], along[0]])

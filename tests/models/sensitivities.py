@@ -70,7 +70,10 @@ def scaling_laws() -> Numbers:
 
 
 def double_mode() -> Numbers:
-    """Return the traces of the 2×2 derivative of the double bending mode of a square bar."""
+    """Return derivatives of the double bending frequency of a square bar.
+
+    The derivative of a double frequency is a 2×2 matrix; a trace is divided by that of ω.
+    """
     side, length = 0.02, 0.3
     model = mbd.ElasticModel(bar((length, side, side), (6, 1, 1)), mbd.STEEL)
     base = free_body(model, 2)
@@ -81,7 +84,7 @@ def double_mode() -> Numbers:
     values = [mbd.STEEL.young * trace["E"], side * (trace["size 1"] - trace["size 2"])]
     values.append(length * trace["size 0"] + side * (trace["size 1"] + trace["size 2"]))
     exact = {
-        "double mode, trace of E ∂ω/∂E / ω": 0.5,
+        "double mode, E tr(∂ω/∂E) / (2 ω)": 0.5,
         "difference of the traces for height and width": 0.0,
         "sum of the traces for length, height and width": -1.0,
     }
@@ -112,7 +115,7 @@ def slender_bar() -> Numbers:
 
 
 def taylor_slope() -> Numbers:
-    """Return order of the remainder of the frequency of a bar of other length and height."""
+    """Return the order of the remainder of a first-order change of length and height of a bar."""
     sides, step = np.array([0.15, 0.02, 0.012]), 4e-3
     frequencies, derivative = [], 0.0
     for s in (0.0, step, step / 2):

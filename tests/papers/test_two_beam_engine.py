@@ -112,7 +112,7 @@ def test_element_matrices_are_those_of_the_beam_forms() -> None:
 
 
 def refined(engine: TwoBeamEngine, angle: float, parts: int) -> tuple[Array, Array]:
-    """Return M and the static K of the structure with `parts` elements each in crank and rod."""
+    """Return the mass and static stiffness of the frame with several elements in crank and rod."""
     count = 2 * parts + 1
     K, M = np.zeros((2, 3 * count, 3 * count))
     for k in range(2 * parts):

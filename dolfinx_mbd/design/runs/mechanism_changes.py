@@ -218,7 +218,7 @@ class MechanismChange:
         return rows, values
 
     def _add_gravity(self, states: States, rows: Array) -> None:
-        """Add the forces of the derivative of gravity."""
+        """Add the gravity term of ∂R/∂p, from the derivative of the gravitational acceleration."""
         bodies = self._base.frames.bodies
         data = bodies.data.copy()
         for row in bodies.table:
@@ -231,7 +231,7 @@ class MechanismChange:
     def _wrenches(self, factor: int, states: States) -> tuple[Array, Array]:
         """Return the wrenches of joints and loads, and the constraints, of a changed mechanism.
 
-        Wrenches and constraints that do not change are left out.
+        Wrenches and constraints that do not depend on the parameter may be zero in the result.
         """
         s, at, count = self.systems[factor], self.assemblers[factor], len(states.time)
         wrenches, values = np.zeros((count, s.num_frames, 6)), np.zeros((count, s.num_constraints))

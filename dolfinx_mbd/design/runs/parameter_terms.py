@@ -88,7 +88,7 @@ def checked_steps(
 
 
 class ParameterTerms:
-    """Mechanism of a run, and derivatives with respect to its parameters.
+    """The mechanism of a run, and derivatives of its start and of its equations by parameters.
 
     Args:
         build: Function that returns the mechanism for values by name.

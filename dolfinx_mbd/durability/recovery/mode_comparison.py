@@ -181,7 +181,7 @@ class _Fit:
         return np.asarray(centre, dtype=np.float64), rotation
 
     def _size(self, d: Array, weighted: Array | None = None) -> float:
-        """Return the root mean square over the mass of d, with or without M d."""
+        """Return the mass-weighted root mean square of d; M d is computed if it is not passed."""
         if weighted is None:
             weighted = self._body.forces.apply_mass(d)
         square = float(np.vdot(d, weighted))

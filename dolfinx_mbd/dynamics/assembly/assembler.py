@@ -246,12 +246,12 @@ class Assembler:
         return out
 
     def zero_tangent(self) -> Tangent:
-        """Return matrices of the shapes of `tangent` with zeros."""
+        """Return zero matrices of the same shapes as those of `tangent`."""
         n, c = self.system.num_velocities, self.system.num_constraints
         return Tangent(*(np.zeros((rows, n)) for rows in (n, n, n, c)))
 
     def tangent_blocks(self, t: float) -> TangentBlocks:
-        """Return the nonzero blocks of the matrices of `tangent`, for long chains."""
+        """Return the matrices of `tangent` as nonzero blocks, which is faster for many bodies."""
         K, C, M, B = (SparseBlocks(self.system.v_slices) for _ in range(4))
         self._add_tangent(t, K, C, M, B)
         return TangentBlocks(K, C, M, B)
@@ -263,7 +263,7 @@ class Assembler:
         return M.array, self.constraint_matrix()
 
     def _add_bodies(self, t: float, K: Blocks, C: Blocks, M: Blocks) -> None:
-        """Add the derivatives of the rows of bodies with respect to q, v, a to K, C, M."""
+        """Add the derivatives of the residuals of bodies by q, v and a to K, C and M."""
         s = self.system
         members = self.frames.bodies.members
         point = self.q, self.v, self.a, s.gravity, self.wrenches
@@ -280,7 +280,10 @@ class Assembler:
                 target.add(k, k, block)
 
     def settle(self, t: float) -> None:
-        """Set the accelerations of unknowns that bodies condense, at the accelerations `a`."""
+        """Compute accelerations of unknowns that bodies eliminate, such as nodes of mesh bodies.
+
+        They balance the forces on these unknowns while the system has the accelerations `a`.
+        """
         for k in self.frames.others:
             view = self.frames.views[k]
             if hasattr(view.body, "settle"):
@@ -293,12 +296,12 @@ class Assembler:
                 body.check_tangent()
         self._add_bodies(t, K, C, M)
         self.frames.update_jacobians()
-        second, multipliers = FrameTerms(), self.joints.entry_multipliers.copy()
+        terms, multipliers = FrameTerms(), self.joints.entry_multipliers.copy()
         if self.system.loads:
-            self.loads.add_derivatives(t, second, multipliers, K, C)
-        self.joints.add_tangent(multipliers, second, B)
-        at = self.frames
-        second.add_to(K, at.jacobian_table, at.jacobian_table, at.columns)
+            self.loads.add_derivatives(t, terms, multipliers, K, C)
+        self.joints.add_tangent(multipliers, terms, B)
+        frames = self.frames
+        terms.add_to(K, frames.jacobian_table, frames.jacobian_table, frames.columns)
 
 
 def extent(eqs: Assembler) -> float:

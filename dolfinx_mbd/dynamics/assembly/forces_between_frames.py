@@ -155,7 +155,7 @@ class ForcesBetweenFrames:
         return np.concatenate([np.zeros(0), *(film.content for film in self._contents)])
 
     def oil_thickness(self) -> dict[str, Array]:
-        """Return the thickness of the oil over the clearance at the last `wrenches`, by film."""
+        """Return the oil thickness divided by the clearance at the last `wrenches`, by film."""
         return {film.name: film.oil_thickness for film in self._contents}
 
     def begin_step(self, content: Array, dt: float) -> None:

@@ -260,7 +260,7 @@ class Loads:
         return dict(zip(names, (before, self._pairs.content(), np.array(dt)), strict=True))
 
     def oil_thickness(self) -> dict[str, Array]:
-        """Return the thickness of the oil over the clearance at the last `wrenches`, by film."""
+        """Return the oil thickness divided by the clearance at the last `wrenches`, by film."""
         return self._pairs.oil_thickness()
 
     def put_content(self, memory: Mapping[str, Any]) -> None:

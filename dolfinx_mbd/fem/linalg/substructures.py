@@ -5,15 +5,17 @@ other ranks. With the interior unknowns i of each rank and the shared unknowns s
 
     S x_s = b_s − Σ A_si A_ii⁻¹ b_i,    S = A_ss − Σ A_si A_ii⁻¹ A_is.
 
-Each rank factorizes the part of the matrix for its nodes, with the shared ones last:
+Each rank extracts the rows and columns of its nodes from the matrix, with its shared nodes p last,
+and factorizes this submatrix:
 
-    [A_ii A_is]   [L_i   0  ] [L_iᵀ  L_siᵀ]
-    [A_si A_ss] = [L_si  L_s] [0     L_sᵀ ],    L_s L_sᵀ = A_ss − A_si A_ii⁻¹ A_is.
+    [A_ii A_ip]   [L_i   0  ] [L_iᵀ  L_piᵀ]
+    [A_pi A_pp] = [L_pi  L_p] [0     L_pᵀ ],    L_p L_pᵀ = A_pp − A_pi A_ii⁻¹ A_ip.
 
-It is positive definite if the whole matrix is. S is the sum of the products L_s L_sᵀ of all ranks,
-minus the entries of A_ss that further ranks have added again. A solution substitutes forward and
-backward once on each rank, and in between solves with the dense factor of S, which all ranks hold.
-The ranks therefore exchange only the shared unknowns, and each has the factor of its part alone.
+As a principal submatrix, it is positive definite if the whole matrix is. S is A_ss plus the
+matrices L_p L_pᵀ − A_pp of all ranks, each added to the rows and columns of p. To solve a system,
+each rank substitutes forward and backward once; between these two substitutions, it solves with the
+dense factor of S, which all ranks hold. The ranks therefore exchange only the shared unknowns, and
+each rank stores only the factor of its own submatrix and that of S.
 
 References:
     Przemieniecki (1963), Matrix structural analysis of substructures, AIAA J. 1, 138-147.
@@ -47,7 +49,8 @@ class Substructures:
     Attributes:
         block: Number of unknowns of a node.
         nodes: Global numbers of the nodes of this rank's cells, in increasing order.
-        is_shared: Whether cells of other ranks have each of them.
+        is_shared: Whether the node also belongs to cells of other ranks, one entry for each of
+            `nodes`.
         shared: Global numbers of the shared nodes of all ranks, in increasing order.
     """
 
@@ -88,7 +91,7 @@ class Substructures:
 
 
 class _PartFactor(CholmodFactor):
-    """The factor of a matrix in an ordering with given unknowns last.
+    """The factor of a matrix, ordered so that the rows marked by `last` come last.
 
     Args:
         A: The matrix.
@@ -99,10 +102,10 @@ class _PartFactor(CholmodFactor):
         self._last = last
         super().__init__(A)
         self._order = self.permutation()
-        # Places of the last unknowns in the factor
+        # Indices of the last unknowns in the order of the factor
         self._places = np.flatnonzero(last[self._order])
         self.last_rows = self._order[self._places]
-        self.corner = self.corner_block(self._places)  # L_s
+        self.corner = self.corner_block(self._places)  # L_p
         self.values = np.zeros(0)
 
     def _ordering(self, upper: scipy.sparse.csr_matrix, block: int) -> NDArray[np.int32]:
@@ -112,14 +115,14 @@ class _PartFactor(CholmodFactor):
         return np.concatenate([order[~last], order[last]])
 
     def eliminate(self, B: Array) -> tuple[Array, Array]:
-        """Return L⁻¹B for B without its last rows, and −A_si A_ii⁻¹b_i ordered as `last_rows`."""
+        """Return L⁻¹B with zeros in the last rows of B, and −A_pi A_ii⁻¹b_i in rows `last_rows`."""
         right = B[self._order]
         right[self._places] = 0.0
         Y = self.forward(right)
         return Y, self.corner @ Y[self._places]
 
     def substitute(self, Y: Array, last: Array) -> Array:
-        """Return the solution for the result of `eliminate` and the last unknowns."""
+        """Return the solution from the first result of `eliminate` and the known last unknowns."""
         Y[self._places] = self.corner.T @ last
         X = np.empty_like(Y)
         X[self._order] = self.backward(Y)
@@ -154,7 +157,7 @@ class SubstructuredFactor:
             error = str(caught)
         surplus = np.zeros(corner.shape)
         if self._part is not None:
-            # places of the last unknowns of the part among all shared ones
+            # Indices of the shared unknowns of this rank among those of all ranks
             self._shared = np.searchsorted(shared, members[self._part.last_rows])
             L = self._part.corner
             among = np.ix_(self._shared, self._shared)
@@ -170,7 +173,7 @@ class SubstructuredFactor:
             self.destroy()
             raise CholmodError(failures[0])
         is_owned = (members >= begin) & (members < end)
-        # indices of the owned rows in the part, and among the owned rows of the process
+        # Indices of the owned rows in the submatrix of this rank, and among its owned rows
         self._rows = np.flatnonzero(is_owned), members[is_owned] - begin
         is_owned = (shared >= begin) & (shared < end)
         self._owned_shared = np.flatnonzero(is_owned), shared[is_owned] - begin

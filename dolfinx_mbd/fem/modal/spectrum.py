@@ -126,8 +126,8 @@ def _without_rigid_energy(
     image = problem.apply_mass(vectors)
     image[held] = 0.0
     K = gram(comm, deformation, multiply(problem.stiffness, deformation))
-    M, none = gram(comm, vectors, image), np.zeros((vectors.shape[1], 0))
-    squares, coefficients = on_rank_zero(comm, lambda: solve_small_problem(K, M, none)[:2])
+    M, no_motions = gram(comm, vectors, image), np.zeros((vectors.shape[1], 0))
+    squares, coefficients = on_rank_zero(comm, lambda: solve_small_problem(K, M, no_motions)[:2])
     mixing = errors**2 / max(result.limit - squares[0], float(errors[0]))
     errors = mixing + round_off(problem, np.asfortranarray(deformation @ coefficients[:, :1]))
     changed = np.asfortranarray(vectors @ coefficients)
@@ -173,8 +173,8 @@ class _Pencil:
                 if count == len(values) and total < self.free:
                     extra *= 2  # the last group may continue
                     continue
-                number, limit = _gap(values, count, complete=total == self.free)
-                expected = num_rigid + number
+                num_elastic, limit = _gap(values, count, complete=total == self.free)
+                expected = num_rigid + num_elastic
                 with self.phases("count"):
                     counted = count_below(K, M, limit + shift)
                 if counted == expected:

@@ -197,7 +197,7 @@ def unit_factors(**units: float) -> tuple[float, ...]:
 
 
 def checked_matrices(source: Any, size: int, reason: str) -> dict[str, Any]:
-    """Return stiffness, mass and, if present, damping of an object as sparse matrices."""
+    """Return the stiffness, mass and, if present, damping of an object as sparse matrices."""
     names = ["stiffness", "mass"] + ["damping"] * (source.damping is not None)
     return {name: _checked_matrix(name, getattr(source, name), size, reason) for name in names}
 

@@ -209,7 +209,7 @@ def _rigid_motions(K: Array, points: Array) -> Array:
 
 
 def _rigid_body(M: Array, R: Array) -> tuple[float, NDArray, NDArray]:
-    """Return mass, centre of mass and inertia tensor about the origin."""
+    """Return the mass, centre of mass and inertia tensor about the origin."""
     diagonal = np.diag(M)
     scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     least_eigenvalue = np.linalg.eigvalsh(M * np.outer(scale, scale))[0]

@@ -157,7 +157,7 @@ class FiniteBearing(FilmBearing):
 
     @property
     def oil_thickness(self) -> Array:
-        """Thickness of the oil at the last evaluation over the clearance, flat."""
+        """Oil thickness at the last evaluation divided by the clearance, as a flat array."""
         assert isinstance(self.grid, MassConservingGrid)
         return np.asarray(self.grid.oil_thickness().ravel() / self.clearance)
 

@@ -124,6 +124,6 @@ def _checked_film(run: Solution, name: str, what: str, *attributes: str) -> Any:
 
 
 def _evaluations(run: Solution, name: str) -> Iterator[tuple[int, Any, tuple[Any, ...]]]:
-    """Yield row, film and the arguments of its methods at the saved times."""
+    """Yield the row, film and the arguments of its methods at the saved times."""
     for row, _, assembler in run._saved.evaluations():
         yield row, *assembler.loads.film_arguments(name)

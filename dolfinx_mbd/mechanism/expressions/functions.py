@@ -106,7 +106,7 @@ class ExpressionMotion:
         instance("position", self.position, Formula)
 
     def __call__(self, t: float) -> tuple[float, float, float]:
-        """Return position, rate and acceleration at time t (s)."""
+        """Return the position, rate and acceleration at time t (s)."""
         result = self.position(Jet(float(t), 1.0, 0.0))
         if not isinstance(result, Jet):
             return result, 0.0, 0.0

@@ -118,8 +118,8 @@ def create_crank(
 
     `pins` maps the frame name of each pin to its angle (rad) and its position along the shaft (m),
     and `journals` that of each main journal to its position.
-    The inertias of the crank (by default a disc) and of the flywheel (kg m²) are moments of inertia
-    about the shaft.
+    `inertia` contains the moments of inertia of the crank (by default that of a solid disc with
+    this mass and radius) and of the flywheel about the shaft, kg m².
     """
     radius = number("crank_radius", radius, positive=True, unit="m")
     mass = number("crank_mass", mass, positive=True, unit="kg")

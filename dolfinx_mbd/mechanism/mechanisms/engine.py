@@ -142,9 +142,9 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
     angle, rate = _start(angle, speed)
     shaft = EngineCrank(crank) if isinstance(crank, ReducedBody) else crank
     instance("crank", shaft, (EngineCrank, type(None)), "EngineCrank(body)")
-    case = EngineBlock(block) if isinstance(block, ReducedBody) else block
-    instance("block", case, (EngineBlock, type(None)), "EngineBlock(body)")
-    drivers, drive = create_drive(speed, torque, angle, "main" if case is None else "output")
+    crankcase = EngineBlock(block) if isinstance(block, ReducedBody) else block
+    instance("block", crankcase, (EngineBlock, type(None)), "EngineBlock(body)")
+    drivers, drive = create_drive(speed, torque, angle, "main" if crankcase is None else "output")
     design.check_speed("speed", rate)
     if not isinstance(pressure, bool):
         check_pressure("pressure", pressure)
@@ -152,18 +152,18 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
             design.check_speed("the largest speed of the pressures", pressure.largest_speed)
     rods = _rods(rod, design.cylinders)
     num_mains = 1
-    if case is not None:
-        num_mains = len(case.mains)
+    if crankcase is not None:
+        num_mains = len(crankcase.mains)
     elif shaft is not None:
         num_mains = len(shaft.mains)
     films = _bearings(bearings, design.cylinders, num_mains)
     if shaft is not None:
         shaft.check_places(design)
-    ground, carrier, places, mount_loads = _carrier(design, shaft, case, mounts, damping_ratio)
-    check_fits(design, shaft, case, rods, ends, films)
+    ground, carrier, places, mount_loads = _carrier(design, shaft, crankcase, mounts, damping_ratio)
+    check_fits(design, shaft, crankcase, rods, ends, films)
     flexible = damping_ratio, stiffening
     if shaft is None:
-        bodies, joints, crank_loads = _rigid_crank(places, design, case, angle, films["main"])
+        bodies, joints, crank_loads = _rigid_crank(places, design, crankcase, angle, films["main"])
         pins = [f"pin {k + 1}" for k in range(design.cylinders)]
     else:
         bodies, joints, crank_loads = _reduced_crank(
@@ -176,15 +176,15 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
     bodies, joints, crank_loads = bodies + more[0], joints + more[1], crank_loads + more[2]
     options = ends, damping_ratio, stiffening, films
     more_bodies, more_joints, parts = _cylinders(
-        places, crank_body, rods, design, pins, angle, options, case
+        places, crank_body, rods, design, pins, angle, options, crankcase
     )
     joints += more_joints
     acting = "guide"  # kind of the joints on which the gas acts
-    if case is not None:
+    if crankcase is not None:
         joints.append(free_motion("output", ground.frame("output"), joints[0].second))
-        if case.heads:
+        if crankcase.heads:
             acting = "head"
-            for k, name in enumerate(case.heads, 1):
+            for k, name in enumerate(crankcase.heads, 1):
                 piston = FrameRef(f"piston {k}", "guide")
                 joints.append(free_motion(f"head {k}", carrier[0].frame(name), piston))
     gas = _gas_forces(design, parts, pressure, acting, -1 if rate < 0 else 1)
@@ -234,13 +234,13 @@ def _nose_position(design: EngineDesign) -> float:
 def _carrier(
     design: EngineDesign,
     shaft: EngineCrank | None,
-    case: EngineBlock | None,
+    crankcase: EngineBlock | None,
     mounts: Mounts | None,
     damping_ratio: float | None,
 ) -> tuple[Ground, list[FlexibleBody], dict[str, FrameRef], list[Load]]:
     """Return ground, block, the frames of main bearings and guides by name, and the mounts."""
     guides = [f"guide {k + 1}" for k in range(design.cylinders)]
-    if case is None:
+    if crankcase is None:
         if mounts is not None:
             reject("mounts", mounts, "None without a block")
         frames = {"main": Frame()} if shaft is None else _main_frames(shaft)
@@ -250,18 +250,20 @@ def _carrier(
         ground = Ground(frames)
         return ground, [], {key: ground.frame(key) for key in frames}, []
     if shaft is None:
-        journals = dict.fromkeys(case.mains)
+        journals = dict.fromkeys(crankcase.mains)
     else:
         journals = {name: shaft.body.interface(name) for name in shaft.mains}
-    case.check_places(design, journals)
-    supports = case.checked_mounts(mounts)
-    ground = Ground(case.ground_frames(supports))
+    crankcase.check_places(design, journals)
+    supports = crankcase.checked_mounts(mounts)
+    ground = Ground(crankcase.ground_frames(supports))
     rest: dict[str, Any] = {"velocity": np.zeros(3), "omega": np.zeros(3)}
-    block = FlexibleBody("block", case.body, damping_ratio=damping_ratio, stiffening=False, **rest)
-    names = [*_main_names(case.mains), *guides]
-    interfaces = [*case.mains, *case.cylinders]
+    block = FlexibleBody(
+        "block", crankcase.body, damping_ratio=damping_ratio, stiffening=False, **rest
+    )
+    names = [*_main_names(crankcase.mains), *guides]
+    interfaces = [*crankcase.mains, *crankcase.cylinders]
     places = {key: block.frame(name) for key, name in zip(names, interfaces, strict=True)}
-    return ground, [block], places, [*case.bushings(ground, block, supports)]
+    return ground, [block], places, [*crankcase.bushings(ground, block, supports)]
 
 
 def _bearings(
@@ -301,23 +303,25 @@ def _rods(rod: ReducedBody | Sequence[ReducedBody], count: int) -> list[ReducedB
 def _rigid_crank(
     places: Mapping[str, FrameRef],
     design: EngineDesign,
-    case: EngineBlock | None,
+    crankcase: EngineBlock | None,
     angle: float,
     films: Sequence[JointClearance | None],
 ) -> tuple[list[Body], list[Joint], list[Load]]:
-    """Return the rigid crank, its joints, and the films of its mains."""
+    """Return the rigid crank, its joints, and the oil films of its main bearings."""
     throws, positions = np.asarray(design.throw_angles, dtype=float), design.positions
     pins = {f"pin {k + 1}": (throws[k], positions[k]) for k in range(design.cylinders)}
     inertia = design.crank_inertia, design.flywheel_inertia
     journals = {"main": 0.0}
-    if case is not None:
-        heights = [float(case.body.interface(name).point[2]) for name in case.mains]
-        journals = dict(zip(_main_names(case.mains), heights, strict=True))
+    if crankcase is not None:
+        positions_of_mains = [
+            float(crankcase.body.interface(name).point[2]) for name in crankcase.mains
+        ]
+        journals = dict(zip(_main_names(crankcase.mains), positions_of_mains, strict=True))
     places_on_axis = journals
     if design.damper is not None:
         places_on_axis = journals | {"nose": _nose_position(design)}
-    size = design.crank_radius, design.crank_mass
-    crank = create_crank(*size, inertia, pins, angle, places_on_axis)
+    radius, mass = design.crank_radius, design.crank_mass
+    crank = create_crank(radius, mass, inertia, pins, angle, places_on_axis)
     joints, loads = _main_bearings(places, {key: crank.frame(key) for key in journals}, films)
     return [crank], joints, loads
 
@@ -340,7 +344,10 @@ def _main_bearings(
     journals: Mapping[str, FrameRef],
     films: Sequence[JointClearance | None],
 ) -> tuple[list[Joint], list[Load]]:
-    """Return the joints of the main bearings, that of ``main`` first, and the films of others."""
+    """Return the joints of the main bearings, and the oil films of all but the last one.
+
+    The last bearing, ``main``, is the first of the joints; its film belongs to its joint.
+    """
     joints = [revolute("main", places["main"], journals["main"], films[-1])]
     loads: list[Load] = []
     for (key, journal), film in zip(journals.items(), films, strict=True):
@@ -392,7 +399,7 @@ def _cylinders(
     pins: Sequence[str],
     angle: float,
     options: tuple[Any, ...],
-    case: EngineBlock | None,
+    crankcase: EngineBlock | None,
 ) -> tuple[list[Body], list[Joint], list[CylinderParts]]:
     """Return the bodies, joints and data of all cylinders."""
     ends, damping_ratio, stiffening, films = options
@@ -419,7 +426,7 @@ def _cylinders(
             angle + throws[k],
             design.positions[k],
             banks[k],
-            None if case is None else case.guide_axes(k),
+            None if crankcase is None else crankcase.guide_axes(k),
         )
         bodies += more_bodies
         joints += more_joints

@@ -167,7 +167,7 @@ class EngineBlock:
         return np.asarray(self.body.interface(self.cylinders[cylinder]).axes)
 
     def checked_mounts(self, mounts: Mapping[str, Any] | None) -> dict[str, tuple[Any, Any]]:
-        """Return stiffness and damping of each mount."""
+        """Return the stiffness and damping of each mount."""
         checked = dict(instance("mounts", {} if mounts is None else mounts, Mapping, _HINT))
         if not checked:
             raise InputError(f"a block needs mounts, {_HINT}", argument="mounts", value=mounts)

@@ -28,8 +28,9 @@ _INLINE_ORDERS = _FIRING_ORDERS | {5: (1, 2, 4, 5, 3), 6: (1, 5, 3, 6, 2, 4)}
 
 _BORES = (0.2, 10.0)  # plausible ratios of the bore to the crank radius
 _DENSITIES = (20.0, 3e4)  # plausible mass of a piston per cube of the bore, kg/m³
-_LARGEST_BANK = 2 * np.pi  # largest angle of a bank, rad; larger ones are in degrees
-_MAX_PISTON_SPEED = 60.0  # mean speed of a piston above which a speed is probably in rpm, m/s
+_LARGEST_BANK = 2 * np.pi  # largest angle of a bank, rad; a larger one is probably in degrees
+# Largest plausible mean piston speed, m/s; above it the crank speed is probably given in rpm
+_MAX_PISTON_SPEED = 60.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +46,9 @@ class EngineDesign:
     Attributes:
         cylinders: Number of cylinders.
         crank_radius: Crank radius, m.
-        crank_mass: Mass of the crank, kg.
-        crank_inertia: Moment of inertia of the crank about the shaft, kg m²; by default the inertia
-            of a disc with the crank radius.
+        crank_mass: Mass of the whole crankshaft with all throws, kg.
+        crank_inertia: Moment of inertia of the crankshaft about its axis, kg m²; by default that of
+            a solid disc with the crank mass and the crank radius.
         piston_mass: Mass of a piston, kg.
         bore: Bore of the cylinders, m; the gas pressure acts on the area of the bore.
         spacing: Distance between cylinders along the shaft, m; 0 only for cylinders of different
@@ -55,8 +56,8 @@ class EngineDesign:
         cylinder_positions: Position of each cylinder along the shaft, shape (cylinders,), m, for
             example of cylinders that share a pin; by default they follow from the spacing.
         firing_order: Numbers of the cylinders in firing order; by default 1 3 2 for three
-            cylinders, 1 3 4 2 for four, 1 2 4 5 3 for five and 1 5 3 6 2 4 for six in line,
-            otherwise 1 2 3 ...
+            cylinders and 1 3 4 2 for four; for inline engines also 1 2 4 5 3 for five cylinders
+            and 1 5 3 6 2 4 for six; otherwise 1 2 3 ...
         firing_angles: Crank angle from 0 to 4π at which each cylinder fires, shape (cylinders,),
             rad; by default equally spaced in the firing order. Unequal spacing determines the
             firing order. The cylinders of a two-stroke engine fire between 0 and 2π, with a gas

@@ -169,7 +169,7 @@ class Arrow:
         return float(np.linalg.norm(self.vectors, axis=1).max(initial=0.0))
 
     def text(self, k: int) -> str:
-        """Return name and value at an instant."""
+        """Return the name and value at an instant."""
         return f"{self.name}: {value_text(float(np.linalg.norm(self.vectors[k])), self.unit)}"
 
     def points_inwards(self, centre: Array) -> bool:

@@ -192,19 +192,19 @@ def _output_slopes(
         return [np.zeros((0, n)) for n in (count, count, count, len(state.lam))]
     eqs.put(state)
     by_position, by_rate, acceleration_by_position = rates_of_rotation(eqs, spin)
-    nothing = np.zeros(len(s))
+    zero = np.zeros(len(s))
     slopes: list[list[Array]] = [[], [], [], []]
     for k in range(count):
         d, Y = s[:, k], [part[:, :, k] for part in motions.nodal]
-        none = [0.0 * part for part in Y]
+        zeros = [0.0 * part for part in Y]
         once = [np.asarray(np.cross(spin, part), dtype=float) for part in Y]
         twice = [np.asarray(np.cross(spin, part), dtype=float) for part in once]
         size = max(float(np.abs(part).max(initial=0.0)) for part in (d, *Y))
         small, unit = _STEP * min(1.0, eqs.system.size) / size, eqs.system.size / size
         moves: list[tuple[float, tuple[Array, Array, Array], list[list[Array]]]] = [
             (small, (d, by_position @ d, acceleration_by_position @ d), [Y, once, twice]),
-            (small, (nothing, d, by_rate @ d), [none, Y, [2 * part for part in once]]),
-            (unit, (nothing, nothing, d), [none, none, Y]),
+            (small, (zero, d, by_rate @ d), [zeros, Y, [2 * part for part in once]]),
+            (unit, (zero, zero, d), [zeros, zeros, Y]),
         ]
         for column, (h, change, nodal) in zip(slopes, moves, strict=False):
             column.append(_slope(outputs, eqs, state, h, _mover(eqs, state, change, nodal)))

@@ -279,7 +279,7 @@ class StepUnknowns:
         return np.array([algorithmic, *earlier])
 
     def local_error(self, before: Array, after: Array, factor: float) -> float:
-        """Return the local error of the displacements of a step, root mean square over the mass, m.
+        """Return the local error of the displacements of a step, a mass-weighted RMS value, m.
 
         Args:
             before: Coordinates of the body before the step.

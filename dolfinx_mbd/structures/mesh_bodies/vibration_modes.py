@@ -74,10 +74,11 @@ class VibrationModes(Poles):
         system: The mechanism.
         state: The equilibrium.
         poles: Exponents λ of x ∝ e^{λt} with Im λ ≥ 0, by increasing |λ|, shape (p,), 1/s.
-        increments: Increments of the frames and the other bodies for each mode, (nv, p).
+        increments: Changes of the coordinates of frames and other bodies in each mode, in the
+            order of the velocities of the system, (nv, p).
         displacements: Displacements of the nodes of each mesh body by name, (nodes, 3, p), in
-            global components. The largest displacement of a node of all bodies, or without
-            displacements the largest increment, is 1.
+            global components. Modes are scaled so that the largest component of a node's
+            displacement is 1, or the largest increment if no node moves.
 
     Example:
         >>> clamp = mbd.fixed("clamp", ground.frame("bearing"), rod.frame("left"))
@@ -257,7 +258,8 @@ def _lowest(small: SmallVibrations, num_modes: int) -> tuple[Complex, Complex, _
 def _shapes(small: SmallVibrations, vectors: Complex, X: Array) -> tuple[list[Complex], Complex]:
     """Return the motions of the nodes of each body (nodes, 3, p), and the increments (nv, p).
 
-    The largest displacement of a node, or without displacements the largest increment, is 1.
+    Modes are scaled so that the largest component of a node's displacement is 1, or the largest
+    increment if no node moves.
     """
     nodal, basis = small.unpacked(X)
     increments = basis @ vectors
@@ -278,16 +280,16 @@ def _modes_without_damping(small: SmallVibrations, num_modes: int) -> tuple[Arra
     """Return squared angular frequencies and modes of the symmetric stiffness, M-normalized."""
     start = small.solve(small.random_block(BLOCK_SIZE))
     try:
-        sums, X = block_lanczos(
+        shifted, X = block_lanczos(
             small.comm, small.solve, small.mass, start, num_modes, tolerance=_TOLERANCE
         )
     except Breakdown as error:
         raise SolverError(f"the modes do not converge: {error}; use fewer modes") from error
-    return sums - small.shift, X
+    return shifted - small.shift, X
 
 
 def _damped_modes(space: _Subspace, num_modes: int) -> tuple[Complex, Complex, _Subspace]:
-    """Return the results of `_lowest` with damping, from the modes without damping."""
+    """Return the results of `_lowest` for a damped mechanism; the modes without damping start."""
     small, b = space.small, space.small.shift
     best: tuple[float, int, Complex, Complex] | None = None
     waiting = 0
@@ -302,7 +304,7 @@ def _damped_modes(space: _Subspace, num_modes: int) -> tuple[Complex, Complex, _
         G = space.MV @ (vectors * (poles**2 - b)) + space.CV @ (vectors * poles)
         G += space.NV @ vectors
         G = np.asfortranarray(np.hstack([G.real, G.imag]))
-        W = small.solve(G)  # V y + W is the residual, times (K + b M)⁻¹
+        W = small.solve(G)  # V vectors + W = (K + b M)⁻¹ times the residuals
         R = W + space.V @ np.hstack([vectors.real, vectors.imag])
         parts = column_sums(small.comm, R, small.mass(R)).reshape(2, -1)
         errors = np.sqrt(np.abs(parts).sum(axis=0))

@@ -108,13 +108,15 @@ def transient(
 
     It solves M ü + (C + G) u̇ + (K + K_σ + K_ω + K_α) u = f(t) in the frame of the motion, with the
     Coriolis, centrifugal and Euler operators G, K_ω, K_α and geometric stiffening K_σ. A reduced
-    body in a mechanism obeys the same equations, projected onto modes. The constant part of the
-    matrix of a step is factorized once, before the first step.
+    body in a mechanism obeys the same equations, projected onto modes. The matrix of a time step
+    has a constant part of M, C and K, which is factorized once before the first step; iterations
+    with this factor take the other terms into account.
 
     Args:
         model: An `ElasticModel` without prestress, or a mesh together with `material`.
         material: Material of a mesh; see `ElasticModel`.
-        motion: Motion of the frame, and the wrenches at the interfaces.
+        motion: Motion of the body frame, and the wrenches (force and moment) that act on the body
+            at its interfaces, as constants or functions of time.
         interfaces: At least one interface; see `reduce`.
         t_end: End time of the last step, s.
         dt: Step, s; adjusted so that the number of steps is an integer.

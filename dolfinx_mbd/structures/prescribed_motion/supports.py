@@ -100,7 +100,7 @@ def _pseudo_inverse(projection: Array, num_rigid: int) -> Array:
 
 
 class MeanAxes:
-    """Mean axes of a body: motions without momentum, RᵀM u = 0 for its rigid motions R."""
+    """Mean-axis conditions RᵀM u = 0: a displacement u has no momentum along rigid motions R."""
 
     def __init__(self, problem: ElasticProblem) -> None:
         self._comm = problem.comm
@@ -110,9 +110,9 @@ class MeanAxes:
         self._rigid, self._momenta = R @ inverse.T, MR @ inverse.T
 
     def loads(self, r: Array) -> Array:
-        """Return loads whose resultants are balanced by the inertia of a rigid acceleration."""
+        """Return the loads r minus the inertia of the rigid acceleration that r causes."""
         return r - self._momenta @ self._comm.allreduce(r @ self._rigid)
 
     def motions(self, u: Array) -> Array:
-        """Return motions without their rigid part."""
+        """Return the displacements u without their rigid part, so that RᵀM u = 0."""
         return u - self._rigid @ self._comm.allreduce(u @ self._momenta)

@@ -1,4 +1,4 @@
-"""Derivatives of the equations by parts equal differences of the complete equations."""
+"""Derivatives of the terms that a parameter changes equal differences of all equations."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def states() -> tuple[mbd.System, States]:
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_parts_equal_differences(name: str) -> None:
+def test_derivatives_of_changed_terms_equal_differences_of_all_equations(name: str) -> None:
     system, points = states()
     step = 1e-3 * VALUES[name]
     systems = {k: crank({**VALUES, name: VALUES[name] + k * step}) for k in FACTORS}
@@ -96,7 +96,7 @@ def test_parts_equal_differences(name: str) -> None:
 
 
 class Law:
-    """A law with a private number."""
+    """A load law whose coefficient is a private attribute."""
 
     def __init__(self, number: float) -> None:
         self._number = number

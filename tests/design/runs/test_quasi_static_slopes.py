@@ -1,4 +1,4 @@
-"""Derivatives of a quasi-static start equal differences of starts."""
+"""Derivatives of a quasi-static start equal differences of starts at changed parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from tests.models.rods import rod
 VALUES = {"stiffness": 1.0, "radius": 0.2, "piston": 0.3, "speed": 1.0}
 
 
-def test_equal_differences_of_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_derivatives_equal_differences_of_recomputed_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     terms = ParameterTerms(slider_crank, VALUES)
     stepper, dt = Stepper(terms.system), 2e-4
     first = stepper.begin(mbd.dynamics.consistent_state(terms.system), dt)
@@ -25,7 +27,8 @@ def test_equal_differences_of_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     state, multipliers, _ = terms.start(first, stepper, dt, None)
     monkeypatch.setattr(ParameterTerms, "_quasi_static", lambda *arguments: None)
     expected, expected_multipliers, _ = terms.start(first, stepper, dt, None)
-    # both are central differences with steps of 1e-4: errors of about 1e-8, and round-off
+    # Both results use central differences with steps of 1e-4 of each parameter, whose relative
+    # errors are about 1e-8, plus round-off
     for part, other, tolerance in zip(state, expected, (5e-8, 5e-8, 5e-8, 5e-6), strict=True):
         size = np.abs(other).max(axis=0)
         assert (np.abs(part - other).max(axis=0) <= tolerance * size).all()
@@ -34,8 +37,8 @@ def test_equal_differences_of_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_other_starts() -> None:
-    """Free rigid motions, rigid mechanisms and rates of joints need differences of starts."""
+def test_mechanisms_without_quasi_static_derivatives() -> None:
+    """They do not apply to rigid mechanisms and to mechanisms with free rigid motions."""
     values = {"mass": 1.5, "length": 0.5, "k": 3.0, "g": 9.81}
     assert not QuasiStaticSlopes.applies(double_pendulum(values))
 

@@ -60,7 +60,7 @@ def test_oil_in_is_oil_out(supply: str, speed: float) -> None:
 
 
 def test_reynolds_condition_loses_oil() -> None:
-    """The balance that the mass-conserving film obeys is wrong by a third for the other one."""
+    """With the Reynolds condition, outflow and supply differ by more than 30 %."""
     film = bearing(R, (64, 12), cavitation="reynolds")
     y = film.motion_vector((0.6 * C, -0.3 * C), speed=SPEED)
     out = film.film_loads(y, False)[2][SIDE_FLOW]
@@ -69,7 +69,7 @@ def test_reynolds_condition_loses_oil() -> None:
 
 @pytest.mark.parametrize("alpha", [0.0, 2e-8])
 def test_full_film(alpha: float) -> None:
-    """Under a high pressure nothing ruptures, and both models are the same."""
+    """At a high supply pressure the film does not rupture, and both models give equal results."""
     supply = [OilSupply(3e7, angle=1.0, arc=0.3)]
     films = [
         bearing(R, (48, 10), supply=supply, cavitation=model, oil=Oil(MU, alpha))
@@ -85,9 +85,10 @@ def test_full_film(alpha: float) -> None:
 class Line:
     """Film in one dimension from a groove at θ = 0, with the gap C (1 − e cos(θ − a) + b cos 2θ).
 
-    In a full film the pressure has the slope 6 μ Ω R² (h − k)/h³, where the flow is that of a gap
-    k. The film ruptures where p = p′ = 0, so that h = k there; it carries this flow until it forms
-    again at p = 0. All points follow from integrals and roots, without a grid.
+    In a full film the pressure has the slope 6 μ Ω R² (h − h₀)/h³. The constant h₀ (`h0`) is the
+    thickness of a film without a pressure gradient that carries the same flow. The film ruptures
+    where p = p′ = 0, so that h = h₀ there; the streamers carry this flow until the film forms again
+    at p = 0. All points follow from integrals and roots, without a grid.
     """
 
     def __init__(self, pressure: float, e: float, a: float, b: float) -> None:
@@ -96,14 +97,16 @@ class Line:
     def h(self, t: float) -> float:
         return C * (1 - self.e * np.cos(t - self.a) + self.b * np.cos(2 * t))
 
-    def rise(self, low: float, high: float, k: float) -> float:
+    def rise(self, low: float, high: float, h0: float) -> float:
+        """Return the pressure difference between two angles in a full film."""
+
         def slope(t: float) -> float:
-            return 6 * MU * SPEED * R**2 * (self.h(t) - k) / self.h(t) ** 3
+            return 6 * MU * SPEED * R**2 * (self.h(t) - h0) / self.h(t) ** 3
 
         return quad(slope, low, high, epsabs=1e-3, limit=200)[0]
 
     def rupture(self, low: float, high: float) -> float:
-        """End of the film that starts in the groove."""
+        """Return the angle at which the film that starts in the groove ruptures."""
         return brentq(lambda t: self.pressure + self.rise(0, t, self.h(t)), low, high)
 
 
@@ -120,20 +123,25 @@ def long_film(line: Line, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("pressure", [0.0, 3e5])
 @pytest.mark.parametrize(("e", "a"), [(0.6, np.pi), (0.5, 2.6)])
 def test_rupture_in_one_dimension(pressure: float, e: float, a: float) -> None:
-    """Oil under pressure flows from the groove against the sliding surface and forms a front."""
+    """The film ruptures at the computed angle, and a supply pressure moves its start upstream.
+
+    Oil under pressure also flows out of the groove against the motion of the shaft. The full film
+    then starts at a front before the groove.
+    """
     line = Line(pressure, e, a, 0.0)
     end = line.rupture(a + 1e-3, a + 1.6)
-    k, front = line.h(end), 2 * np.pi
+    h0, front = line.h(end), 2 * np.pi
     if pressure:
-        front = brentq(lambda t: line.rise(t, 2 * np.pi, k) - pressure, end + 0.3, 2 * np.pi)
+        front = brentq(lambda t: line.rise(t, 2 * np.pi, h0) - pressure, end + 0.3, 2 * np.pi)
     theta, p, fraction = long_film(line, 720)
     step = theta[1]
     ruptured = (theta > end + 2 * step) & (theta < front - 2 * step)
     full = (theta < end - 2 * step) | (theta > front + 2 * step)
     assert (p[ruptured] == 0).all() and (fraction[full] == 1).all()
-    exact = [k / line.h(t + 0.5 * step) for t in theta[ruptured]]  # flow through the next face
+    # The fraction of a cell determines the flow through its downstream face
+    exact = [h0 / line.h(t + 0.5 * step) for t in theta[ruptured]]
     assert np.allclose(fraction[ruptured], exact, rtol=2e-3)
-    peak = max(pressure + line.rise(0, t, k) for t in np.linspace(0, a, 400))
+    peak = max(pressure + line.rise(0, t, h0) for t in np.linspace(0, a, 400))
     assert p.max() == pytest.approx(peak, rel=3e-3)
 
 
@@ -141,10 +149,10 @@ def test_film_that_forms_again() -> None:
     """In a bore with two lobes the film ruptures, forms again and ruptures a second time."""
     line = Line(0.0, 0.02, 1.2, 0.45)
     end = line.rupture(1.6, 2.4)
-    k = line.h(end)
-    last = brentq(lambda t: line.h(t) - k, 4.72, 6.0)  # the flow is that of the first film
-    top = brentq(lambda t: line.h(t) - k, 3.2, 4.6)
-    front = brentq(lambda t: line.rise(t, last, k), end + 0.05, top)
+    h0 = line.h(end)
+    last = brentq(lambda t: line.h(t) - h0, 4.72, 6.0)  # both films carry the same flow
+    top = brentq(lambda t: line.h(t) - h0, 3.2, 4.6)
+    front = brentq(lambda t: line.rise(t, last, h0), end + 0.05, top)
     theta, p, fraction = long_film(line, 720)
     step = theta[1]
     starts = theta[1:][(fraction[1:] == 1) & (fraction[:-1] < 1)]
@@ -152,7 +160,7 @@ def test_film_that_forms_again() -> None:
     assert len(ends) == 2 and len(starts[starts < 6.2]) == 1
     assert abs(ends[0] - end) < 2 * step and abs(ends[1] - last) < 2 * step
     assert abs(starts[0] - front) < 2 * step
-    second = max(line.rise(front, t, k) for t in np.linspace(front, last, 400))
+    second = max(line.rise(front, t, h0) for t in np.linspace(front, last, 400))
     between = (theta > front) & (theta < last)
     assert p[between].max() == pytest.approx(second, rel=0.01)
 
@@ -166,10 +174,11 @@ RAIMONDI_BOYD = [  # L/D = 1: ε, Sommerfeld number, attitude angle, side flow/(
 
 @pytest.mark.parametrize(("e", "number", "attitude", "flow"), RAIMONDI_BOYD)
 def test_raimondi_boyd(e: float, number: float, attitude: float, flow: float) -> None:
-    """A bearing with oil at ambient pressure at the widest gap: table of 1958, 3 digits.
+    """A bearing with oil at ambient pressure at the widest gap has the values of the 1958 table.
 
-    Its entry for ε = 0.4 (0.264, 63.10°) is 1.3 % and 0.5° above the limit of fine grids (0.2604,
-    62.57°), which is the same for both conditions of cavitation.
+    Raimondi and Boyd give three digits. Their entry for ε = 0.4 (0.264, 63.10°) is not compared: it
+    is 1.3 % and 0.5° above the limit of fine grids (0.2604, 62.57°), and the Reynolds condition and
+    mass conservation have the same limit.
     """
     length, turns = 2 * R, SPEED / (2 * np.pi)
     film = bearing(length, (180, 32), supply=[OilSupply(0.0, angle=0.0, arc=1e-4)])

@@ -121,7 +121,7 @@ class Instructions:
 
     # ---- kinds of instructions ------------------------------------------------------------------
     def _simple(self, text: str) -> tuple[str, str]:
-        """Return type and expression of arithmetic and of conversions."""
+        """Return the type and expression of arithmetic and of conversions."""
         match = re.fullmatch(rf"(\w+)(?: \w+)*? ({TYPE}) ({VALUE}), ({VALUE})", text)
         if match and match[1] in _BINARY:
             operation, kind = match[1], match[2]

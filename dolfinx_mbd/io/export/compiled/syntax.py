@@ -20,7 +20,7 @@ _SIZES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "double": 8, "ptr": 8}
 
 
 def functions(code: str) -> Iterable[tuple[str, str, str]]:
-    """Yield name, head and body of each function that a module defines."""
+    """Yield the name, head and body of each function that a module defines."""
     for match in re.finditer(r"^define ([^\n]*) \{\n(.*?)^\}", code, re.M | re.S):
         head = match[1]
         symbol = re.search(r'@("[^"]*"|[\w.$-]+)\(', head)
@@ -57,7 +57,7 @@ def up_to_bracket(text: str) -> str:
 
 
 def typed(text: str) -> tuple[str, str]:
-    """Return type and value of an operand or argument, without attributes."""
+    """Return the type and value of an operand or argument, without attributes."""
     match = re.match(rf"({TYPE})", text)
     values = re.findall(rf"(?:^|\s)({VALUE})$", text)
     if match is None or not values:

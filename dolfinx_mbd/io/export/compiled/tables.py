@@ -190,7 +190,7 @@ def _load_arrays(simulator: Simulator) -> dict[str, Any]:
 
 
 def _driver_numbers(driver: Driver) -> list[float]:
-    """Return angle, speed and offset of a driver; a driver that is an input has no speed."""
+    """Return the angle, speed and offset of a driver; a driver that is an input has no speed."""
     motion = driver.motion
     offset = driver.offset or 0.0
     if isinstance(motion, ConstantSpeed):
@@ -296,7 +296,7 @@ def _scratch(eqs: Assembler) -> dict[str, Any]:
 
 
 def _output(simulator: Simulator, name: str) -> tuple[int, int, int]:
-    """Return kind, index and component of an output."""
+    """Return the kind, index and component of an output."""
     s, unknown_output = simulator.system, InputError(f"the output {name!r} has no C code")
     if name in simulator._outputs.functions:
         raise InputError(f"the output {name!r} is a function; use a name such as 'pin.rotation'")
@@ -325,7 +325,7 @@ def _output(simulator: Simulator, name: str) -> tuple[int, int, int]:
 def _body_output(
     simulator: Simulator, owner: str, key: str, letter: str, unknown_output: InputError
 ) -> tuple[int, int, int]:
-    """Return kind, index and component of an output of a body that is part of the state."""
+    """Return the kind, index and component of an output of a body that is part of the state."""
     s = simulator.system
     k = s.body_index(owner)
     quantity = s.bodies[k].run_quantities.get(key)  # type: ignore[attr-defined]

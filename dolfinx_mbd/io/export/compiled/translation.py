@@ -167,7 +167,7 @@ class _Function(Instructions):
                           *variables, *incoming, *self.lines, "}"])  # fmt: skip
 
     def _phi(self, line: str) -> tuple[str, str, dict[str, str]]:
-        """Return name, type and incoming values by block of a `phi` instruction."""
+        """Return the name, type and incoming values by block of a `phi` instruction."""
         match = re.fullmatch(rf"({VALUE}) = phi ({TYPE}) (.*)", line)
         assert match is not None, line
         self.value(match[1], match[2])
