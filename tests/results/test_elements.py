@@ -222,7 +222,10 @@ def test_joints_of_a_slider_crank_move_as_the_closed_form_says() -> None:
 
 
 def test_a_spherical_joint_whose_rotation_is_undefined() -> None:
-    """The rotation about z is undefined if x of the second frame is along z of the first one."""
+    """The rotation is undefined if x of the second frame is along z of the first frame.
+
+    Other joints are not affected.
+    """
     ground = Ground({"o": Frame(), "p": Frame((1.0, 0, 0))})
     rotated = Frame(axes=np.array([[0, 0, -1.0], [0, 1, 0], [1, 0, 0]]))
     one = RigidBody("one", 1.0, [1.0] * 3, frames={"o": Frame()})

@@ -208,7 +208,7 @@ class CholmodFactor:
         """Return the METIS ordering of the nodes, expanded to an ordering of the rows.
 
         Each node has `block` rows. Two nodes are neighbours in the graph if the first row of one
-        has an entry in a column of the other. Zeros that this misses only increase the fill-in.
+        has an entry in a column of the other. Couplings that it omits only increase the fill-in.
         """
         counts = np.diff(upper.indptr)[::block]
         start = np.concatenate([[0], np.cumsum(counts)])
