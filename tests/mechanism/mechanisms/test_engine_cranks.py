@@ -137,7 +137,7 @@ def test_a_flexible_crank(flexible: tuple[mbd.geometry.Crankshaft, ReducedBody])
 def test_the_start_excites_no_vibrations(
     flexible: tuple[mbd.geometry.Crankshaft, ReducedBody], angle: float, speed: float
 ) -> None:
-    """Bearing forces of a crank that deforms between its bearings change smoothly from the start."""
+    """Bearing forces of a crank that deforms between bearings change smoothly from the start."""
     system = engine(ROD, EngineDesign(cylinders=1), crank=flexible[1], speed=speed, angle=angle)
     run = mbd.simulate(system, t_end=3e-4, dt=1e-5)
     for name in ("main 1", "main"):
