@@ -2,11 +2,11 @@
 
     ./with-fenicsx python3 benchmarks/assembly.py [--sizes 33k 105k] [--rounds 5]
 
-A reduction needs the stiffness twice: in PETSc's format for products, and its upper half with unit
-rows at held interfaces for CHOLMOD. *Today* is the path of the package, which assembles in PETSc's
-format and takes the upper half from it. *Blocks* assembles blocks of 3 x 3 in DOLFINx's format and
-converts them to both formats. Times are the smallest processor times of one process. The mass is
-that of one component, from which products and matrices are built.
+A reduction needs the stiffness twice: in PETSc's format for products, and for CHOLMOD as its upper
+triangle with unit rows at held interfaces. *Today* is the path of the package, which assembles in
+PETSc's format and takes the upper triangle from it. *Blocks* assembles blocks of 3 x 3 in DOLFINx's
+format and converts them to both formats. Times are the smallest processor times of one process. The
+mass is that of one component, from which products and matrices are built.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def measure(path: Path, rounds: int) -> dict[str, float]:
     from dolfinx_mbd import STEEL, ElasticModel
     from dolfinx_mbd.fem.assembly import _vectorized, assembled_matrix, scalar_space
     from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
-    from dolfinx_mbd.fem.linalg.cholmod import _upper_half
+    from dolfinx_mbd.fem.linalg.cholmod import _upper_triangle
     from dolfinx_mbd.forms import strain
 
     mesh = read(path)
@@ -66,26 +66,28 @@ def measure(path: Path, rounds: int) -> dict[str, float]:
 
     for _ in range(rounds):
         K = clocked("today: stiffness", lambda: assembled_matrix(stiffness))
-        half = clocked("today: half", lambda: _upper_half(K, held))
+        upper = clocked("today: upper triangle", lambda: _upper_triangle(K, held))
         A = clocked("blocks: stiffness", blocks)
         rows = clocked("blocks: for PETSc", lambda: expanded(A, upper=False))
-        from_blocks = clocked("blocks: half", lambda: constrained(expanded(A, upper=True), free))
+        from_blocks = clocked(
+            "blocks: upper triangle", lambda: constrained(expanded(A, upper=True), free)
+        )
         clocked("mass", lambda: assembled_matrix(mass)).destroy()
         clocked("copy of K", K.copy).destroy()
-        scale = np.abs(half.data).max()
-        assert abs(half - from_blocks).max() < 1e-12 * scale
+        scale = np.abs(upper.data).max()
+        assert abs(upper - from_blocks).max() < 1e-12 * scale
         indptr, columns, values = K.getValuesCSR()
         assert np.array_equal(indptr, rows.indptr)
         assert np.array_equal(columns, rows.indices)
         assert np.abs(values - rows.data).max() < 1e-12 * scale
         K.destroy()
-    today = times["today: stiffness"] + times["today: half"]
-    direct = sum(times[f"blocks: {part}"] for part in ("stiffness", "for PETSc", "half"))
+    today = times["today: stiffness"] + times["today: upper triangle"]
+    direct = sum(times[f"blocks: {part}"] for part in ("stiffness", "for PETSc", "upper triangle"))
     return {"dofs": len(free), **times, "today": today, "blocks": direct}
 
 
 def expanded(A: Any, upper: bool) -> Any:
-    """Return a matrix of blocks by scalar rows, or its upper half with whole diagonal blocks."""
+    """Return a matrix of blocks by scalar rows, or its upper triangle with full diagonal blocks."""
     import scipy.sparse
 
     nodes, columns = len(A.indptr) - 1, A.indices
@@ -110,18 +112,18 @@ def expanded(A: Any, upper: bool) -> Any:
     return scipy.sparse.csr_matrix((data, indices, indptr), shape=(DIM * nodes, DIM * nodes))
 
 
-def constrained(half: Any, free: np.ndarray) -> Any:
-    """Return the upper half with unit rows where rows are not free, without zeros."""
+def constrained(upper: Any, free: np.ndarray) -> Any:
+    """Return the upper triangle with unit rows where rows are not free, without zeros."""
     import scipy.sparse
 
-    rows = np.repeat(np.arange(len(free), dtype=np.int32), np.diff(half.indptr))
-    diagonal = half.indices == rows
-    mask = (half.data != 0.0) & (half.indices >= rows) & free[half.indices] & free[rows]
+    rows = np.repeat(np.arange(len(free), dtype=np.int32), np.diff(upper.indptr))
+    diagonal = upper.indices == rows
+    mask = (upper.data != 0.0) & (upper.indices >= rows) & free[upper.indices] & free[rows]
     held = diagonal & ~free[rows]
-    half.data[held] = 1.0
+    upper.data[held] = 1.0
     mask |= held
-    starts = np.concatenate([[0], np.cumsum(mask)])[half.indptr].astype(np.int32)
-    return scipy.sparse.csr_matrix((half.data[mask], half.indices[mask], starts), half.shape)
+    starts = np.concatenate([[0], np.cumsum(mask)])[upper.indptr].astype(np.int32)
+    return scipy.sparse.csr_matrix((upper.data[mask], upper.indices[mask], starts), upper.shape)
 
 
 def main() -> None:

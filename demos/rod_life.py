@@ -119,8 +119,8 @@ for name, (shape, elastic, data) in variants.items():
     places[name] = body, mbd.fatigue(body, spectrum(body), material=data, comm=comm).worst(1)[0]
 report("\nrod              mass (g)   life (h)   nearest interface")
 for name, (body, place) in places.items():
-    at = f"{place.interface}, {1e3 * place.distance:.1f} mm"
-    report(f"{name:<15} {1e3 * body.total_mass:9.1f} {place.hours:10.3g}   {at}")
+    label = f"{place.interface}, {1e3 * place.distance:.1f} mm"
+    report(f"{name:<15} {1e3 * body.total_mass:9.1f} {place.hours:10.3g}   {label}")
 # -
 
 # Larger fillets help less than a thicker web, because the rod fails in its pocket.

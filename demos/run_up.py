@@ -69,9 +69,9 @@ report(f"plate: {body.total_mass:.2f} kg, {body.num_modes} modes")
 
 # ## The machine
 #
-# A rotor whose centre of mass is 0.02 mm away from the shaft gives the first order. An engine with
-# four cylinders also has free inertia forces of the second order; a force along $z$ that grows with
-# the square of the speed represents them.
+# A rotor whose centre of mass is 0.02 mm away from the shaft excites the plate at the frequency of
+# rotation, the first order. An engine with four cylinders also has free inertia forces of the
+# second order; a force along $z$ that grows with the square of the speed represents them.
 
 # +
 first_speed, last_speed, duration = 2 * np.pi * 20, 2 * np.pi * 150, 1.6  # rad/s, s
@@ -103,7 +103,7 @@ run = mbd.simulate(system, t_end=duration, dt=2e-4)
 # ## Radiated power
 #
 # The map shows the power at each frequency over the speed. Orders are straight lines through the
-# origin, and natural frequencies are horizontal lines: the plate is loud where they meet.
+# origin, and natural frequencies are horizontal lines: the plate is loud at their intersections.
 
 # +
 sound = mbd.durability.radiated_power(reduction, run.body("plate"))

@@ -85,7 +85,7 @@ def test_tutorial_is_short(path: Path) -> None:
 
 
 def test_a_linkage_with_gauges_takes_25_statements() -> None:
-    """They reach from the imports to the plots of `bracket.py`, without docstring and checks."""
+    """The statements of `bracket.py` are counted up to the checks, without the docstring."""
     source = (DEMOS / "bracket.py").read_text(encoding="utf-8").split("# ## Checks")[0]
     statements = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt)]
     assert len(statements) - 1 <= 25

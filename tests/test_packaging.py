@@ -289,7 +289,7 @@ def environment(folder: Path) -> Path:
 def test_tutorial_runs_from_an_installation(
     kind: str, extras: str, tutorial: str, distributions: dict[str, Path], tmp_path: Path
 ) -> None:
-    """It runs in a new environment, with and without optional packages."""
+    """The tutorial runs in a new environment, with and without optional packages."""
     python = environment(tmp_path / "venv")
     settings = {k: v for k, v in os.environ.items() if not k.startswith(OF_THIS_PROCESS)}
     with tarfile.open(distributions["source"]) as archive:

@@ -241,8 +241,9 @@ def inverse_dynamics(
 ) -> InverseDynamics:
     """Compute the forces of joints, drivers and actuators that a known motion requires.
 
-    At each time the multipliers λ and efforts m are solved from r(q, v, a) + Bᵀλ = Eᵀm, where B is
-    the gradient of the constraints and the rows of E are the gradients of the actuated coordinates.
+    At each time the multipliers λ and efforts m are solved from r(q, v, a) + Bᵀλ = Eᵀm, where r is
+    the residual of the equations of motion without reactions and efforts, B is the gradient of the
+    constraints, and the rows of E are the gradients of the actuated coordinates.
 
     Args:
         system: The mechanism with the known loads, and with drivers for driven joints.
@@ -257,8 +258,8 @@ def inverse_dynamics(
 
     Raises:
         InputError: The motion belongs to other bodies, violates a constraint, or requires forces
-            that no joint, driver or actuator exerts; the message names the equation. Or a load has
-            states.
+            that no joint, driver or actuator exerts (the message names the equation); or a load has
+            internal states.
 
     Example:
         >>> motion = mbd.analyses.kinematic_analysis(driven, [0.0, 0.1, 0.2])
@@ -277,7 +278,7 @@ def inverse_dynamics(
     actuators = list(entries("actuators", actuators, "a list of joints"))
     axes = [_actuated_coordinate(system, a) for a in actuators]
     if len(set(axes)) < len(axes):
-        reject("actuators", actuators, "a list with the axis of each joint once")
+        reject("actuators", actuators, "a list that names the axis of a joint only once")
     same_joints = [j.name for j in motion.system.joints] == [j.name for j in system.joints]
     eqs = Assembler(system)
     states: list[State] = []

@@ -5,9 +5,9 @@ the mode of the next speed with the largest sum of
 
     MAC = |x'M y|² / (x'M x · y'M y)
 
-and a small term for the change of the pole, where x and y are the increments of all coordinates and
-M is the mass matrix (assignment problem). Of mesh bodies, x and y contain the motions of
-all nodes.
+and a small term for the change of the pole, where x and y are the shapes of the two modes in all
+coordinates and M is the mass matrix. This is an assignment problem. The shapes contain the motions
+of all nodes of mesh bodies.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ __all__ = ["SpeedPoles", "poles_over_speed"]
 Complex = NDArray[np.complex128]
 
 _EXTRA = 4  # number of additional modes at each speed, because modes may cross
-_CHANGE, _MOST = 0.2, 5.0  # weight of the relative change of a pole, and its largest value
-_SIMILAR = 0.5  # MAC below which two modes may not be the same
+_CHANGE = 0.2  # weight of the relative change of a pole
+_MOST = 5.0  # bound of the relative change of a pole
+_SIMILAR = 0.5  # MAC below which the matched modes are possibly different, with a warning
 _REAL = 1e-6  # modes with imaginary parts below this fraction of |λ| do not vibrate
 
 
@@ -48,7 +49,7 @@ class SpeedPoles:
     Attributes:
         speeds: Speeds, shape (m,), rad/s.
         poles: Poles λ with Im λ > 0, shape (m, n), 1/s; NaN where a mode does not vibrate.
-        similarity: MAC with the same mode at the speed before, shape (m, n); 1 at the first speed.
+        similarity: MAC with the same mode at the previous speed, shape (m, n); 1 at the first one.
         linearized: The linearization at each speed.
 
     Example:
@@ -170,7 +171,7 @@ def _mesh_bodies(system: System) -> list[Any]:
 
 
 class _FollowedModes:
-    """The modes that are followed, and their last shapes."""
+    """The modes that are followed over the speed, with their poles and their last shapes."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -219,7 +220,7 @@ class _FollowedModes:
         self._speed = speed
 
     def _warn(self, modes: NDArray[np.int64], speed: float) -> None:
-        """Warn of modes that differ from those at the speed before."""
+        """Warn of modes whose shapes differ from those at the previous speed."""
         if len(modes):
             names = ", ".join(str(k + 1) for k in modes)
             text = (
@@ -230,7 +231,7 @@ class _FollowedModes:
 
 
 class _Mass:
-    """Mass of all coordinates, and of the nodes of mesh bodies.
+    """Mass matrix of the coordinates and of the nodes of mesh bodies.
 
     Args:
         result: The linearization.
@@ -244,7 +245,7 @@ class _Mass:
         eqs.residual(state.time)
         mass, _ = eqs.inertia(state.time)
         self._matrix = np.array(mass)
-        for body in self._bodies:  # its frames have no mass of their own
+        for body in self._bodies:  # the frames of a mesh body have no mass
             part = system.v_slices[system.body_index(body.name)]
             self._matrix[part], self._matrix[:, part] = 0.0, 0.0
 

@@ -119,7 +119,7 @@ def _on_reference_cell(mesh: Mesh, stress: Any) -> Any:
 
 
 def _half_pattern(space: fem.FunctionSpace) -> tuple[_Cells, _Cells, _Cells]:
-    """Return the pattern of the upper half of a scalar matrix of this rank.
+    """Return the pattern of the upper triangle of a scalar matrix of this rank.
 
     The first array has the entry of each pair a ≤ b of basis functions, shape (cells, pairs); the
     others are the row pointers and the columns. Rows are nodes, with ghosts.

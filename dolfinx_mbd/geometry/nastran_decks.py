@@ -126,7 +126,7 @@ def read_nastran(path: Path) -> DeckMesh:
 
 
 def _left_out(model: Any) -> LeftOut:
-    """Return the contents of a deck that are no part of its solids, and unknown cards."""
+    """Return the cards of a deck that do not describe solids, and the unknown cards."""
     result = LeftOut()
     for name, count in model.card_count.items():
         result.add(nastran_card(name), name, count)
@@ -142,7 +142,7 @@ def _left_out(model: Any) -> LeftOut:
 
 
 def _material(model: Any, pid: int) -> DeckMaterial:
-    """Return the material of a property of solids."""
+    """Return the material of a PSOLID property, with the reason if it cannot be used."""
     section = model.properties.get(pid)
     if section is None or section.type != "PSOLID":
         kind = "is missing" if section is None else f"is a {section.type}"
@@ -178,7 +178,7 @@ def _material(model: Any, pid: int) -> DeckMaterial:
 
 
 def _elements(model: Any) -> dict[tuple[int, str], list[list[int]]]:
-    """Return the nodes of solids and shells by property and type."""
+    """Return the node numbers of each solid and shell element, by property and element type."""
     result: dict[tuple[int, str], list[list[int]]] = {}
     for number, element in sorted(model.elements.items()):
         members = list(element.node_ids)
@@ -197,7 +197,7 @@ def _elements(model: Any) -> dict[tuple[int, str], list[list[int]]]:
 
 
 def _node_sets(model: Any) -> dict[str, set[int]]:
-    """Return the numbers of the nodes in each set, by names such as `rbe2_12`."""
+    """Return the node numbers of each set by the name of the set, such as `rbe2_12`."""
     result: dict[str, set[int]] = {}
     for number, card in model.sets.items():
         result.setdefault(f"set_{number}", set()).update(map(int, card.ids))

@@ -27,7 +27,8 @@ class Part(NamedTuple):
     Attributes:
         comm: The communicator.
         first: First column.
-        columns: Increasing columns of each rank, relative to the first one; the ranks in order.
+        columns: Increasing columns of each rank, relative to the first column of the part, in the
+            order of the ranks.
         counts: Number of columns of each rank.
     """
 
@@ -38,13 +39,13 @@ class Part(NamedTuple):
 
     @property
     def of_rank(self) -> Columns:
-        """The columns of this rank, relative to the first one."""
+        """The columns of this rank, relative to the first column of the part."""
         start = sum(self.counts[: self.comm.rank])
         return self.columns[start : start + self.counts[self.comm.rank]]
 
 
 class Distribution:
-    """Columns of the coordinates of a system that this rank stores.
+    """Distribution of the coordinates of a system: the columns that this rank stores.
 
     Args:
         system: The mechanism.
@@ -74,29 +75,31 @@ class Distribution:
 
     @property
     def comm(self) -> Any:
-        """Communicator of the first part, or None without one."""
+        """Communicator of the first part, or None if no columns are shared."""
         return self.parts[0].comm if self.parts else None
 
     def of(self, q: Array) -> Array:
-        """Return the columns of this rank, from all coordinates or from these columns."""
+        """Return the columns that this rank stores, from q with all columns or only with these."""
         return q if len(q) == len(self.columns) else q[self.columns]
 
     def rows(self, states: Sequence[State]) -> DistributedRows:
-        """Return the coordinates of states."""
+        """Return the coordinates of states, one row for each state."""
         return DistributedRows(self, np.array([self.of(state.q) for state in states]))
 
 
 class DistributedRows:
     """Coordinates over time, shape (nt, n), of which this rank stores some columns.
 
-    An index returns the coordinates at one time, a slice of times or an array of indices another
-    object of this class, and `np.asarray` an array. Access to columns that other ranks store is
-    collective over the communicator of these columns, and gathers one time after the other.
+    Each row contains the coordinates at one time. An integer index returns one row. A slice or an
+    array of indices returns another object of this class, and `np.asarray` returns all rows as an
+    array. Access to columns that several ranks share is collective over the communicator of their
+    part, and gathers the rows one by one.
 
     Args:
         distribution: Columns that this rank stores.
-        stored: Their values, shape (nt, stored columns).
-        window: First and last column of this object; by default all.
+        stored: Values in these columns, shape (nt, stored columns).
+        window: First column of this object, and the column after its last one; by default all
+            columns of the system.
         shape: Shape of the values at one time.
     """
 
@@ -128,7 +131,7 @@ class DistributedRows:
         return (self[k] for k in range(len(self)))
 
     def __getitem__(self, key: Any) -> Any:
-        """Return one time, several times, or columns at some times."""
+        """Return the row of one time, the rows of several times, or columns of them."""
         if isinstance(key, int | np.integer):
             return self._gathered(range(len(self))[key])
         if not isinstance(key, tuple):
@@ -145,7 +148,7 @@ class DistributedRows:
     def columns(
         self, first: int, stop: int, shape: tuple[int, ...] | None = None
     ) -> DistributedRows:
-        """Return some columns, with another shape of the values at one time."""
+        """Return the columns `first:stop`, with an optional shape of the values at one time."""
         start = self._window[0]
         window = start + first, start + stop
         return DistributedRows(self._distribution, self._stored, window, shape)
@@ -158,7 +161,7 @@ class DistributedRows:
         return out
 
     def stored(self, row: int) -> Array:
-        """Return the values of this rank at one time: nodes that other ranks store are missing.
+        """Return the values that this rank stores at one time, without those of other ranks.
 
         All axes but the first one are those of the values at one time.
         """
@@ -172,7 +175,7 @@ class DistributedRows:
         return out[slice(*self._window)].reshape(self._shape)
 
     def _places(self) -> slice:
-        """Return the places in the window of the columns that this rank stores."""
+        """Return the range of the stored columns that lie in the window."""
         first, stop = np.searchsorted(self._distribution.columns, self._window)
         return slice(int(first), int(stop))
 

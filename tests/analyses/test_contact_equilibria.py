@@ -22,10 +22,17 @@ def involute(angle: float) -> float:
 
 
 def gears(
-    teeth: tuple[int, int], torque: float, spring: float | None, wider: float, backlash: float
+    teeth: tuple[int, int],
+    torque: float,
+    spring: float | None,
+    extra_distance: float,
+    backlash: float,
 ) -> mbd.System:
-    """Return two wheels: a torque on the first one, and a torsion spring on the second one."""
-    distance = 0.5 * MODULE * abs(sum(teeth)) + wider
+    """Return a pair of gears: a torque acts on gear one, and a torsion spring on gear two.
+
+    `extra_distance` increases the centre distance beyond the standard one, m.
+    """
+    distance = 0.5 * MODULE * abs(sum(teeth)) + extra_distance
     place = (distance * math.cos(0.4), distance * math.sin(0.4), 0)
     ground = mbd.Ground({"a": mbd.Frame(), "b": mbd.Frame(place)})
     one = mbd.RigidBody("one", 1.0, [1e-3] * 3, frames={"c": mbd.Frame()})
@@ -50,7 +57,8 @@ def gears(
 
 
 @pytest.mark.parametrize(
-    ("teeth", "wider"), [((20, 41), 0.0), ((20, 41), 5e-4), ((17, 17), 0.0), ((20, -60), 0.0)]
+    ("teeth", "extra_distance"),
+    [((20, 41), 0.0), ((20, 41), 5e-4), ((17, 17), 0.0), ((20, -60), 0.0)],
 )
 @pytest.mark.parametrize(
     ("torque", "spring", "backlash"),
@@ -62,20 +70,21 @@ def gears(
         (3.0, 5.0, 0.0),
     ],
 )
-def test_gears_with_backlash(teeth, wider, torque, spring, backlash) -> None:
+def test_gears_with_backlash(teeth, extra_distance, torque, spring, backlash) -> None:
     """The rotation follows from the spring, the backlash and the compression of the teeth.
 
-    Some springs yield by many teeth.
+    The softest springs let the wheels rotate by many teeth.
     """
-    state = equilibrium(gears(teeth, torque, spring, wider, backlash))
-    one, two = (0.5 * MODULE * z * math.cos(ANGLE) for z in teeth)
-    force, side = abs(torque) / one, math.copysign(1.0, torque)
-    wheel = -side * force * two / spring
+    state = equilibrium(gears(teeth, torque, spring, extra_distance, backlash))
+    base1, base2 = (0.5 * MODULE * z * math.cos(ANGLE) for z in teeth)  # signed base radii
+    force, side = abs(torque) / base1, math.copysign(1.0, torque)
+    wheel = -side * force * base2 / spring
     alpha = math.acos(
-        (one + two) / math.copysign(0.5 * MODULE * abs(sum(teeth)) + wider, one + two)
+        (base1 + base2)
+        / math.copysign(0.5 * MODULE * abs(sum(teeth)) + extra_distance, base1 + base2)
     )
-    opening = 0.5 * backlash + (one + two) * (involute(alpha) - involute(ANGLE))
-    angle = side * (force / STIFFNESS + opening) / one - wheel * two / one
+    opening = 0.5 * backlash + (base1 + base2) * (involute(alpha) - involute(ANGLE))
+    angle = side * (force / STIFFNESS + opening) / base1 - wheel * base2 / base1
     np.testing.assert_allclose(state.angles, (angle, wheel), rtol=1e-6)
 
 
@@ -110,8 +119,9 @@ def test_a_train_of_gears_closes_one_backlash_after_the_other() -> None:
     ]
     state = equilibrium(mbd.System([ground, *wheels], joints, loads=loads))
     base = radius * math.cos(ANGLE)
-    slack = (0.5 * b + torque / base / STIFFNESS) / base
-    expected = [(-1) ** k * (torque / spring + (count - 1 - k) * slack) for k in range(count)]
+    # Rotation in one pair of wheels by the backlash and by the compression of the teeth
+    lag = (0.5 * b + torque / base / STIFFNESS) / base
+    expected = [(-1) ** k * (torque / spring + (count - 1 - k) * lag) for k in range(count)]
     np.testing.assert_allclose(state.angles, expected, rtol=1e-6)
 
 

@@ -91,7 +91,7 @@ def two_stiffnesses(speed: float) -> mbd.System:
 
 @pytest.mark.parametrize("ratio", [0.5, 0.98, 1.1, 1.25])
 def test_shaft_with_two_stiffnesses(ratio: float) -> None:
-    """It is unstable between √(k₁/m) and √(k₂/m), with the growth rate of the closed form."""
+    """Between √(k₁/m) and √(k₂/m) the shaft is unstable; its growth rate has a closed form."""
     speed = ratio * np.sqrt(SOFT / MASS)
     system = two_stiffnesses(speed)
     cycle = periodic(system, 2 * np.pi / speed, dt=2 * np.pi / speed / 600)

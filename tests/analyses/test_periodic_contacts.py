@@ -174,8 +174,8 @@ def journal(kind: str) -> mbd.System:
     }
 
     def force(t: float, motion: Any) -> Any:
-        turn = JOURNAL_SPEED * t
-        return 600 * np.cos(turn), -2500 + 400 * np.sin(2 * turn), 0.0
+        phase = JOURNAL_SPEED * t
+        return 600 * np.cos(phase), -2500 + 400 * np.sin(2 * phase), 0.0
 
     loads = [films[kind](), mbd.force("load", pin.frame("pin"), force)]
     drive = mbd.Driver("drive", "plane", mbd.constant_speed(JOURNAL_SPEED))

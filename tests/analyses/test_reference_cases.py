@@ -89,15 +89,15 @@ def test_closed_form_derivatives() -> None:
     """Velocities and accelerations are derivatives of positions, also at varying speed."""
     crank, h = SliderCrank(0.040, 0.137), 1e-5
     angle = lambda t: 0.3 + 5 * t + 7 * t**2  # noqa: E731
-    at = {k: crank.motion(angle(1 + k * h), 5 + 14 * (1 + k * h), 14.0) for k in (-1, 0, 1)}
+    motions = {k: crank.motion(angle(1 + k * h), 5 + 14 * (1 + k * h), 14.0) for k in (-1, 0, 1)}
     for value, rate in (
         ("slider", "slider_velocity"),
         ("slider_velocity", "slider_acceleration"),
         ("rod_angle", "rod_velocity"),
         ("rod_velocity", "rod_acceleration"),
     ):
-        difference = (getattr(at[1], value) - getattr(at[-1], value)) / (2 * h)
-        assert np.isclose(getattr(at[0], rate), difference, rtol=1e-6)
+        difference = (getattr(motions[1], value) - getattr(motions[-1], value)) / (2 * h)
+        assert np.isclose(getattr(motions[0], rate), difference, rtol=1e-6)
 
 
 def test_a_state_can_be_given_to_start_from() -> None:

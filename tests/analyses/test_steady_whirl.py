@@ -124,8 +124,10 @@ def duffing_folds(damping: float, cubic: float) -> list[float]:
         square = (-b + sign * root.real) / (2 * a)
         valid = (b**2 - 4 * a * stiffness**2 > 0) & (square > 0)
         speed = np.sqrt(np.where(valid, square, np.nan))
-        turn = np.flatnonzero((speed[1:-1] - speed[:-2]) * (speed[2:] - speed[1:-1]) < 0) + 1
-        folds += speed[turn].tolist()
+        turning_points = (
+            np.flatnonzero((speed[1:-1] - speed[:-2]) * (speed[2:] - speed[1:-1]) < 0) + 1
+        )
+        folds += speed[turning_points].tolist()
     return sorted(folds)
 
 

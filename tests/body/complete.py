@@ -55,11 +55,11 @@ def complete_body(n: int, numbers: Numbers, masses: int = 20) -> mbd.ReducedBody
         stiffness=factor @ factor.T + np.diag(np.arange(4.0, n + 4)),
         damping=0.125 * np.eye(n),
     )
-    turned = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    rotation = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     grids = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
     interfaces = (
         Interface("left", "rigid", numbers(3), np.eye(3), numbers(6, n)),
-        Interface("right", "averaged", numbers(3), turned, numbers(6, n)),
+        Interface("right", "averaged", numbers(3), rotation, numbers(6, n)),
     )
     return body.replace(
         interfaces=interfaces,

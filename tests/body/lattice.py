@@ -116,8 +116,8 @@ class Lattice:
                 virial = np.einsum(
                     "pi,pj->ij", forces[nodes, :, c], self.x[nodes] - self.points[name]
                 )
-                turn = self.modes[6 * k + 3 : 6 * k + 6]
-                A = A + turn.T @ (virial - np.trace(virial) * np.eye(3)) @ turn
+                rotation = self.modes[6 * k + 3 : 6 * k + 6]
+                A = A + rotation.T @ (virial - np.trace(virial) * np.eye(3)) @ rotation
             matrices.append(0.5 * (A + A.T))
         return Stiffening(np.array(matrices[:6]), np.array(matrices[6:]).reshape(2, 6, *A.shape))
 

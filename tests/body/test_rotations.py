@@ -48,8 +48,8 @@ def test_tangent_operator(angle: float) -> None:
         A = so3.exp_rotation(theta)
         for k in range(3):
             d = h * np.eye(3)[k]
-            turn = A.T @ (so3.exp_rotation(theta + d) - so3.exp_rotation(theta - d)) / (2 * h)
-            assert np.allclose(turn, so3.skew(T[:, k]), atol=1e-9)
+            spin = A.T @ (so3.exp_rotation(theta + d) - so3.exp_rotation(theta - d)) / (2 * h)
+            assert np.allclose(spin, so3.skew(T[:, k]), atol=1e-9)
         assert np.allclose(T.T, so3.tangent(-theta), atol=1e-15)
 
 

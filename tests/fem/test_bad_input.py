@@ -1,4 +1,4 @@
-"""Bad input: one clear error, the same on every rank, and no hang."""
+"""Bad input raises one clear error, which is the same on every rank, without a deadlock."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def assert_raises(
 
 
 def test_spaces_that_do_not_fit(comm: MPI.Intracomm) -> None:
-    """Spaces may not be discontinuous, scalar or on another mesh."""
+    """Spaces must not be discontinuous, scalar or on another mesh."""
     mesh = box(comm).mesh
     other = create_box(comm, [np.zeros(3), np.ones(3)], [2, 2, 2], CellType.hexahedron)
     for space in (
@@ -48,7 +48,7 @@ def test_spaces_that_do_not_fit(comm: MPI.Intracomm) -> None:
 
 
 def test_stiffness_forms_that_do_not_fit(comm: MPI.Intracomm) -> None:
-    """Forms on another space, linear forms, and a support of a floating body raise errors."""
+    """Forms on another space, linear forms, and elastic supports in the stiffness raise errors."""
     mesh = box(comm).mesh
     spaces = [fem.functionspace(mesh, ("Lagrange", 1, (3,))) for _ in range(2)]
     (u, w), (v, _) = [[f(V) for V in spaces] for f in (ufl.TrialFunction, ufl.TestFunction)]
@@ -68,7 +68,7 @@ def test_stiffness_forms_that_do_not_fit(comm: MPI.Intracomm) -> None:
 
 
 def test_facets_inside_the_body(comm: MPI.Intracomm) -> None:
-    """Interior facets have no outer surface that determines an axis."""
+    """The point and axes of an interface follow from facets on the surface of the body."""
     mesh = create_box(comm, [np.zeros(3), np.ones(3)], [2, 1, 1], CellType.hexahedron)
     facets = locate_entities(mesh, 2, lambda x: np.isclose(x[0], 0.5))
     tags = meshtags(mesh, 2, facets, np.ones(len(facets), dtype=np.int32))
@@ -103,7 +103,7 @@ def test_errors_of_one_rank_are_errors_of_all(comm: MPI.Intracomm) -> None:
 
 
 def test_errors_name_the_rank(comm: MPI.Intracomm) -> None:
-    """The text names the rank, or a note if the type of the error is unknown.
+    """The message names the rank; for errors of other libraries, a note of the error names it.
 
     If all ranks have the error, no rank is named.
     """

@@ -61,8 +61,8 @@ def solved(problem: ElasticProblem, load: ufl.Form, held: np.ndarray) -> fem.Fun
 
 def dofs_at(problem: ElasticProblem, axis: int, value: float, components: Any) -> np.ndarray:
     """Return the owned degrees of freedom of some components in a coordinate plane."""
-    at = np.flatnonzero(np.isclose(problem.positions[:, axis], value, atol=1e-9))
-    return (problem.dim * at[:, None] + np.atleast_1d(components)).ravel()
+    nodes = np.flatnonzero(np.isclose(problem.positions[:, axis], value, atol=1e-9))
+    return (problem.dim * nodes[:, None] + np.atleast_1d(components)).ravel()
 
 
 def norm(comm: MPI.Intracomm, expression: Any, mesh: Any, degree: int = 8) -> float:

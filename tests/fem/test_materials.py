@@ -251,16 +251,16 @@ def test_orthotropic_cantilever(comm: MPI.Intracomm) -> None:
 def test_stress_across_a_plane_body(comm: MPI.Intracomm, plane: Any) -> None:
     """In plane strain, σ_zz follows from the material law of the solid."""
     mesh = grouped(plate(comm), lambda x: x[0] < LENGTH / 2)
-    turned = dataclasses.replace(CARBON, axes=turn(2, 0.5))
+    rotated = dataclasses.replace(CARBON, axes=turn(2, 0.5))
     as_ufl = dataclasses.replace(CARBON, axes=ufl.as_matrix(turn(2, 0.5)[:2, :2].tolist()))
     G = 1e-3 * np.array([[1.0, 0.4], [-0.2, 0.7]])
     eps = (G + G.T) / 2
     strains = np.array([eps[0, 0], eps[1, 1], 0, 0, 0, 2 * eps[0, 1]])
     if plane == "strain":
-        expected = [STEEL.lame * np.trace(eps), (turned.matrix() @ strains)[2]]
+        expected = [STEEL.lame * np.trace(eps), (rotated.matrix() @ strains)[2]]
     else:
         expected = [0.0, 0.0]
-    for fibres in (turned, as_ufl):
+    for fibres in (rotated, as_ufl):
         materials = {"a": STEEL, "b": fibres}
         model = ElasticModel(mesh, materials, degree=1, plane=plane, thickness=0.01)
         reduction = reduce(model, interfaces=(), num_modes=1)
@@ -443,9 +443,9 @@ def test_arguments_that_are_not_materials(comm: MPI.Intracomm) -> None:
 
 
 def test_plane_without_symmetry(comm: MPI.Intracomm) -> None:
-    turned = dataclasses.replace(CARBON, axes=turn(0, 0.5))
+    rotated = dataclasses.replace(CARBON, axes=turn(0, 0.5))
     with pytest.raises(ValueError, match=r"^axes must be .* z is one of the axes"):
-        elastic_problem(ElasticModel(plate(comm), turned, plane="stress", thickness=0.01))
+        elastic_problem(ElasticModel(plate(comm), rotated, plane="stress", thickness=0.01))
 
 
 def test_orthotropic_is_exported() -> None:

@@ -230,8 +230,8 @@ def test_forces_of_a_turned_cable_turn() -> None:
     line = Line(UNEVEN, SOFT)
     u = line.of(*bent(UNEVEN))
     Q = exp_rotation(np.array([0.4, 1.2, -2.0]))
-    turned = line.forces(u @ Q.T).reshape(u.shape)
-    assert np.allclose(turned, line.forces(u).reshape(u.shape) @ Q.T, atol=1e-10)
+    rotated = line.forces(u @ Q.T).reshape(u.shape)
+    assert np.allclose(rotated, line.forces(u).reshape(u.shape) @ Q.T, atol=1e-10)
     total = line.forces(u).reshape(u.shape)
     moment = np.cross(u, total).sum(axis=(0, 1))
     assert np.allclose([total[:, 0].sum(axis=0), moment], 0.0, atol=1e-10)
@@ -305,10 +305,10 @@ def test_an_end_moment_bends_it_to_a_circle() -> None:
             return force, slope
 
         u = line.equilibrium(line.straight(), clamp(), load, 80)
-        turn = np.unwrap(np.arctan2(u[:, 1, 1], u[:, 1, 0]))[-1]
+        angle = np.unwrap(np.arctan2(u[:, 1, 1], u[:, 1, 0]))[-1]
         radius = 1 / (2 * np.pi)
         distances = np.linalg.norm(u[:, 0, :2] - [0.0, radius], axis=1) / radius - 1
-        errors.append([abs(turn / (2 * np.pi) - 1), np.abs(distances).max()])
+        errors.append([abs(angle / (2 * np.pi) - 1), np.abs(distances).max()])
     assert max(errors[1]) < 1e-3
     assert max(errors[0]) > 12 * max(errors[1])
 

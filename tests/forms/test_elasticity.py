@@ -1,4 +1,4 @@
-"""Elasticity: symmetry, rigid motions, patch test."""
+"""Forms of elasticity: symmetry, rigid motions without energy, and the patch test."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def _scalar(form: ufl.Form) -> float:
 
 
 def _rigid(dim: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return matrices and shifts of the rigid motions: 3 in the plane, 6 in space."""
+    """Return matrices and shifts of all infinitesimal rigid motions, 3 in the plane, 6 in space."""
     motions = [(np.zeros((dim, dim)), shift) for shift in np.eye(dim)]
     for i in range(dim):
         for j in range(i):
-            turn = np.zeros((dim, dim))
-            turn[i, j], turn[j, i] = 1.0, -1.0
-            motions.append((turn, np.zeros(dim)))
+            rotation = np.zeros((dim, dim))
+            rotation[i, j], rotation[j, i] = 1.0, -1.0
+            motions.append((rotation, np.zeros(dim)))
     return motions
 
 

@@ -130,11 +130,11 @@ def test_matrices_equal_lagrange(setting: Setting, what: str) -> None:
 def test_gibbs_appell(setting: Setting) -> None:
     """The derivative of the energy of the accelerations by ü is the same residual."""
     s = setting
-    turned = s.x + s.q
+    position = s.x + s.q
     acceleration = (
         s.acceleration
-        + forms.cross(s.alpha, turned)
-        + forms.cross(s.omega, forms.cross(s.omega, turned))
+        + forms.cross(s.alpha, position)
+        + forms.cross(s.omega, forms.cross(s.omega, position))
         + 2 * forms.cross(s.omega, s.q_dot)
         + s.q_ddot
     )
@@ -167,9 +167,9 @@ def test_symmetry_and_signs(setting: Setting) -> None:
     assert softening[0] == pytest.approx(softening[1], rel=1e-13)
     assert _scalar(forms.centrifugal_stiffness(a, a, RHO, s.omega)) < 0
     # ∫ρ(ω×(ω×u))·u = -∫ρ|ω×u|²
-    turned = forms.cross(s.omega, a)
+    velocity = forms.cross(s.omega, a)
     assert _scalar(forms.centrifugal_stiffness(a, a, RHO, s.omega)) == pytest.approx(
-        -_scalar(RHO * ufl.inner(turned, turned) * ufl.dx), rel=1e-13
+        -_scalar(RHO * ufl.inner(velocity, velocity) * ufl.dx), rel=1e-13
     )
 
 

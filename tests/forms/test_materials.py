@@ -125,11 +125,11 @@ def test_off_axis_modulus(angle: float) -> None:
     """1/E_x = c⁴/E₁ + s⁴/E₂ + (1/G₁₂ − 2ν₁₂/E₁) s²c², and the shear that a pull causes."""
     (e1, e2, _), nu, g = CARBON.young, CARBON.poisson[0], CARBON.shear[0]
     c, s = np.cos(angle), np.sin(angle)
-    turned = dataclasses.replace(CARBON, axes=turn(2, angle))
+    rotated = dataclasses.replace(CARBON, axes=turn(2, angle))
     expected = c**4 / e1 + s**4 / e2 + (1 / g - 2 * nu / e1) * s**2 * c**2
     coupling = 2 * (1 / e1 + nu / e1) * s * c**3 - 2 * (1 / e2 + nu / e1) * s**3 * c
     coupling -= (s * c**3 - s**3 * c) / g
-    for S in (np.linalg.inv(turned.matrix()), np.linalg.inv(turned.matrix(2, "stress"))):
+    for S in (np.linalg.inv(rotated.matrix()), np.linalg.inv(rotated.matrix(2, "stress"))):
         assert S[0, 0] == pytest.approx(expected, rel=1e-12)
         assert S[0, -1] == pytest.approx(coupling, rel=1e-10, abs=1e-12 * expected)
 

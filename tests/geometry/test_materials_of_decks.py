@@ -479,8 +479,10 @@ def test_ansys_materials_that_cannot_be_used(read: Any, old: str, new: str, mess
         ("/UNITS,USER,0.01", "0.01"),
     ],
 )
-def test_the_units_that_ansys_declares(read: Any, line: str, metres: str | None) -> None:
-    """A warning says if the deck is read with another unit of length."""
+def test_units_that_differ_from_those_that_ansys_declares_give_a_warning(
+    read: Any, line: str, metres: str | None
+) -> None:
+    """The warning names the length unit of the deck, `metres` in m as text, if it is not mm."""
     text = ansys(MPDATA).replace("/PREP7", f"{line}\n/PREP7")
     with warnings.catch_warnings(record=True) as record:
         warnings.simplefilter("always")
@@ -492,7 +494,7 @@ def test_the_units_that_ansys_declares(read: Any, line: str, metres: str | None)
 
 
 def test_several_elements_with_one_number(read: Any) -> None:
-    """Within a part the number of an element is unique."""
+    """Two elements of one part with the same number are an error."""
     repeated = f"*Element, type=C3D8\n8, {numbers(CELLS[0])}\n3, {numbers(CELLS[1])}\n"
     with pytest.raises(MeshError, match=r"several elements have the same number \(3, 8\)"):
         read(abaqus(STEEL, ALUMINIUM).replace("*Elset", f"{repeated}*Elset", 1))
@@ -510,7 +512,7 @@ def test_plasticity_in_ansys_is_left_out(read: Any) -> None:
 
 
 def test_an_archive_that_ansys_wrote() -> None:
-    """The example of ansys-mapdl-reader is a beam of 40 elements of one material."""
+    """The example archive of ansys-mapdl-reader, a beam of 40 elements, has one material."""
     examples = pytest.importorskip("ansys.mapdl.reader.examples")
     mesh = mbd.read_mesh(examples.hexarchivefile, comm)
     material = mbd.ElasticModel(mesh).material

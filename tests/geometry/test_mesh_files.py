@@ -297,10 +297,10 @@ def test_a_count_that_is_too_small(comm: MPI.Intracomm, folder: Path, version: f
     path = _file(comm, folder / "part.msh", version=version)
     if comm.rank == 0:
         lines = path.read_text().split("\n")
-        at = lines.index("$Elements") + 1
-        words = lines[at].split()
+        line_number = lines.index("$Elements") + 1
+        words = lines[line_number].split()
         words[0 if version < 3 else 1] = str(int(words[0 if version < 3 else 1]) - 2)
-        lines[at] = " ".join(words)
+        lines[line_number] = " ".join(words)
         path.write_text("\n".join(lines))
     comm.Barrier()
     _refused(comm, path)

@@ -102,8 +102,12 @@ def test_frame_jacobians_velocities_and_bias(num_modes: int, stiffening: bool) -
     _, Q = poses(point.q)
     by_q = differences(lambda d: poses(point.moved(d))[0], nv)
     assert np.allclose(J[:, :3], by_q, atol=1e-8)
-    turn = np.einsum("fabv,fcb->facv", differences(lambda d: poses(point.moved(d))[1], nv), Q)
-    spin = np.stack([turn[:, 2, 1], turn[:, 0, 2], turn[:, 1, 0]], axis=1)
+    rotation_change = np.einsum(
+        "fabv,fcb->facv", differences(lambda d: poses(point.moved(d))[1], nv), Q
+    )
+    spin = np.stack(
+        [rotation_change[:, 2, 1], rotation_change[:, 0, 2], rotation_change[:, 1, 0]], axis=1
+    )
     assert np.allclose(J[:, 3:], spin, atol=1e-8)
 
     by_q = differences(lambda d: body.frame_jacobians(point.moved(d)) @ point.v, nv)

@@ -43,21 +43,25 @@ def pose(body: mbd.RigidBody | mbd.FlexibleBody, name: str) -> tuple[np.ndarray,
 def test_frames_have_the_requested_positions_and_axes(
     body: mbd.RigidBody | mbd.FlexibleBody,
 ) -> None:
-    at = np.array([0.3, -0.2, 0.9])
-    moved = mbd.place(body, by="a", at=at)
-    assert pose(moved, "a")[0] == pytest.approx(at)
+    position = np.array([0.3, -0.2, 0.9])
+    moved = mbd.place(body, by="a", at=position)
+    assert pose(moved, "a")[0] == pytest.approx(position)
     before = np.asarray(body.rotation) if isinstance(body, mbd.RigidBody) else np.eye(3)
     assert moved.rotation == pytest.approx(before)
-    turned = mbd.place(body, by="a", at=at, axes=AXES)
-    assert pose(turned, "a")[0] == pytest.approx(at)
-    assert pose(turned, "a")[1] == pytest.approx(AXES)
+    rotated = mbd.place(body, by="a", at=position, axes=AXES)
+    assert pose(rotated, "a")[0] == pytest.approx(position)
+    assert pose(rotated, "a")[1] == pytest.approx(AXES)
     for rotation in (TILTED, np.array([0.3, -0.8, 1.1])):
-        assert mbd.place(body, by="b", at=at, rotation=rotation).rotation == pytest.approx(TILTED)
+        assert mbd.place(body, by="b", at=position, rotation=rotation).rotation == pytest.approx(
+            TILTED
+        )
     goal = np.array([3.0, 1.0, -2.0])
-    aimed = mbd.place(body, by="a", at=at, axes=AXES, towards=("b", goal))
+    aimed = mbd.place(body, by="a", at=position, axes=AXES, towards=("b", goal))
     d = pose(aimed, "b")[0] - pose(aimed, "a")[0]
-    assert pose(aimed, "a")[0] == pytest.approx(at)
-    assert d / np.linalg.norm(d) == pytest.approx((goal - at) / np.linalg.norm(goal - at))
+    assert pose(aimed, "a")[0] == pytest.approx(position)
+    assert d / np.linalg.norm(d) == pytest.approx(
+        (goal - position) / np.linalg.norm(goal - position)
+    )
     assert (type(aimed), aimed.name, aimed.velocity) == (type(body), body.name, body.velocity)
 
 
@@ -90,9 +94,9 @@ def test_small_and_half_turns(angle: float) -> None:
     ends = {"a": mbd.Frame((0, 0, 0)), "b": mbd.Frame((1, 0, 0))}
     bar = mbd.RigidBody("bar", 1.0, [0.1] * 3, frames=ends)
     goal = np.array([np.cos(angle), np.sin(angle), 0.0])
-    turned = mbd.place(bar, by="a", at=(0, 0, 0), towards=("b", goal))
-    assert pose(turned, "b")[0] == pytest.approx(goal, abs=1e-12)
-    assert np.asarray(turned.rotation)[:, 2] == pytest.approx((0, 0, 1))
+    rotated = mbd.place(bar, by="a", at=(0, 0, 0), towards=("b", goal))
+    assert pose(rotated, "b")[0] == pytest.approx(goal, abs=1e-12)
+    assert np.asarray(rotated.rotation)[:, 2] == pytest.approx((0, 0, 1))
 
 
 def test_wrong_arguments() -> None:

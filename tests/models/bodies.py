@@ -167,8 +167,11 @@ def inertia_resultants(spin: float, alpha: float) -> tuple[list[float], dict[str
     rho, mass = mbd.STEEL.density, mbd.STEEL.density * LENGTH * HEIGHT * WIDTH
     V = fem.functionspace(mesh, ("Lagrange", 1, (3,)))
     v, x = ufl.TestFunction(V), V.tabulate_dof_coordinates()
-    turn = [fem.Constant(mesh, np.array([0.0, 0.0, s])) for s in (spin, alpha)]
-    loads = mbd.forms.centrifugal_load(v, rho, turn[0]), mbd.forms.euler_load(v, rho, turn[1])
+    rotations = [fem.Constant(mesh, np.array([0.0, 0.0, s])) for s in (spin, alpha)]
+    loads = (
+        mbd.forms.centrifugal_load(v, rho, rotations[0]),
+        mbd.forms.euler_load(v, rho, rotations[1]),
+    )
     pull, swing = (fem.assemble_vector(fem.form(f)).array.reshape(-1, 3) for f in loads)
     exact = {
         "mΩ²c, force of the centrifugal load of a box, N": mass * spin**2 * LENGTH / 2,

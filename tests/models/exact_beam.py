@@ -105,14 +105,14 @@ class ExactBeam:
         stress = strain * self.stiffness
         inner = h * np.einsum("eij,ei->ej", B, stress)
         K = np.einsum("eia,i,eib->eab", B, self.stiffness, B)
-        turn = np.array([0.0, 0.0, 0.5, 0.0, 0.0, 0.5])
+        rotation_row = np.array([0.0, 0.0, 0.5, 0.0, 0.0, 0.5])
         # second derivatives: of Γ, the shear row with the angle; of γ, less the stretch row
         G = stress[:, :1] * B[:, 1] - stress[:, 1:2] * B[:, 0]
         flat = G.copy()
         flat[:, [2, 5]] = 0.0
-        K += flat[:, :, None] * turn + turn[:, None] * flat[:, None, :]
+        K += flat[:, :, None] * rotation_row + rotation_row[:, None] * flat[:, None, :]
         twice = -(stress[:, 0] * (1 + strain[:, 0]) + stress[:, 1] * strain[:, 1])
-        K += twice[:, None, None] * np.outer(turn, turn)
+        K += twice[:, None, None] * np.outer(rotation_row, rotation_row)
         out = np.zeros_like(u)
         for a in range(6):
             out[a : a + 3 * n : 3] += inner[:, a]

@@ -42,8 +42,8 @@ def solve_held(
         g = fem.Function(space)
         if motion is not None:
             g.interpolate(motion)
-        at = fem.locate_dofs_geometrical(space, lambda x, c=plane: np.isclose(x[0], c))
-        bcs.append(fem.dirichletbc(g, at))
+        dofs = fem.locate_dofs_geometrical(space, lambda x, c=plane: np.isclose(x[0], c))
+        bcs.append(fem.dirichletbc(g, dofs))
     A = fem_petsc.assemble_matrix(a, bcs)
     A.assemble()
     b = fem_petsc.assemble_vector(L)

@@ -131,9 +131,9 @@ def test_energy_is_the_work_of_the_torque() -> None:
         for first, last, mass in ((0, 1, 0.2), (1, 2, 0.4)):
             p, q = v[first], v[last]
             kinetic += mass / 6 * (p @ p + p @ q + q @ q)
-        turned = motion.angle[-1, 0] - motion.angle[0, 0]
-        assert turned > 3 * np.pi
-        off.append(kinetic - 0.3 * turned)
+        rotation = motion.angle[-1, 0] - motion.angle[0, 0]
+        assert rotation > 3 * np.pi
+        off.append(kinetic - 0.3 * rotation)
     assert second_order(*off, scale=kinetic)
 
 
@@ -168,13 +168,13 @@ def test_torque_on_a_rod_between_moving_nodes() -> None:
     """A free rod under the forces ±T/l at its ends rotates with 12 T/(mL²), without drift."""
     rod = Rod(0, 1, MASS / LENGTH, STIFFNESS, lambda t, angle, rate: 0.5)
     model = StickModel([[0, 0], [0.0, LENGTH]], [rod])
-    turned = 6 * 0.5 / (MASS * LENGTH**2)
+    rotation = 6 * 0.5 / (MASS * LENGTH**2)
     off = []
     for dt in (2e-3, 1e-3):
         motion = newmark(model, t_end=1.0, dt=dt)
-        off.append(motion.angle[-1, 0] - motion.angle[0, 0] - turned)
+        off.append(motion.angle[-1, 0] - motion.angle[0, 0] - rotation)
         assert np.allclose(motion.position.mean(axis=1), [0.0, LENGTH / 2], atol=1e-9)
-    assert second_order(*off, scale=turned)
+    assert second_order(*off, scale=rotation)
 
 
 def test_axial_force_of_a_spinning_rod() -> None:
@@ -198,17 +198,17 @@ def test_axial_force_of_a_spinning_rod() -> None:
 def test_starts_like_the_closed_form() -> None:
     """The accelerations at the start equal those of rigid rods, also with a rotating crank."""
     crank, angle, speed = SliderCrank(0.1, 0.4), 0.6, 12.0
-    at = crank.motion(angle, speed)
+    crank_motion = crank.motion(angle, speed)
     pin = 0.1 * np.array([np.cos(angle), np.sin(angle)])
-    velocity = [[0, 0], [-speed * pin[1], speed * pin[0]], [float(at.slider_velocity), 0]]
+    velocity = [[0, 0], [-speed * pin[1], speed * pin[0]], [float(crank_motion.slider_velocity), 0]]
     model = StickModel(
-        [[0, 0], pin, [float(at.slider), 0]],
+        [[0, 0], pin, [float(crank_motion.slider), 0]],
         [Rod(0, 1, 1e4, 1e12), Rod(1, 2, 1e-3, 1e12)],  # a heavy crank keeps its speed
         held=[(0, 0), (0, 1), (2, 1)],
         velocity=velocity,
     )
     motion = newmark(model, t_end=1e-4, dt=1e-5)
-    expected = float(at.slider_acceleration)
+    expected = float(crank_motion.slider_acceleration)
     assert np.isclose(motion.acceleration[0, 2, 0], expected, rtol=1e-5)
     assert np.isclose(motion.acceleration[1, 2, 0], expected, rtol=1e-3)
 

@@ -1,4 +1,4 @@
-"""The two-beam engine: matrices by exact integration and by the beam forms, and limits of it."""
+"""The two-beam engine: its element matrices, modes, loads, quasi-static and limiting cases."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_element_matrices_are_the_integrals(rotary: bool) -> None:
             G[i, j] = rho * A * sum(integral(p * q, h) * W[r, s] for p, r, q, s in terms)
             G[i, j] += rotary * rho * inertia * W[0, 0] * integral(v.deriv() * dv.deriv(), h)
     assert relative(beam.stiffness(), K) < 1e-13
-    assert relative(beam.weighted(W), G) < 1e-13
+    assert relative(beam.weighted_mass(W), G) < 1e-13
     assert relative(beam.load(a, W), f) < 1e-13
     points = np.linspace(0, h, 5)
     shapes = np.array([[[u(p), v(p)] for u, v in N] for p in points])
@@ -82,7 +82,7 @@ def test_element_matrices_are_the_integrals(rotary: bool) -> None:
 
 
 def test_element_matrices_are_those_of_the_beam_forms() -> None:
-    """The reference is one cell of the beams in UFL, with rotary inertia."""
+    """The reference is one cell with the UFL forms of `BeamModel`, which have rotary inertia."""
     beam = dataclasses.replace(ROD, rotary=True)
     omega, alpha, a = 250.0, 8e4, np.array([1.0, -2.0]) * 1e4
     material = Material(beam.young, 0.3, beam.density)
@@ -93,7 +93,7 @@ def test_element_matrices_are_those_of_the_beam_forms() -> None:
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
     nodes = np.argsort(V.tabulate_dof_coordinates()[:, 0])
     dofs = (6 * nodes[:, None] + np.arange(6)).ravel()[PLANAR]
-    spin, turn = ufl.as_vector([0, 0, omega]), ufl.as_vector([0, 0, alpha])
+    spin, spin_rate = ufl.as_vector([0, 0, omega]), ufl.as_vector([0, 0, alpha])
 
     def matrix(form: ufl.Form) -> Array:
         return fem.assemble_matrix(fem.form(form)).to_dense()[np.ix_(dofs, dofs)]
@@ -101,14 +101,14 @@ def test_element_matrices_are_those_of_the_beam_forms() -> None:
     def vector(form: ufl.Form) -> Array:
         return fem.assemble_vector(fem.form(form)).array[dofs]
 
-    dynamic = forms.centrifugal_stiffness(u, v, spin) + forms.euler_stiffness(u, v, turn)
+    dynamic = forms.centrifugal_stiffness(u, v, spin) + forms.euler_stiffness(u, v, spin_rate)
     load = forms.translational_load(v, ufl.as_vector([*a, 0.0]))
-    load += forms.euler_load(v, turn) + forms.centrifugal_load(v, spin)
-    spins = np.array([[-(omega**2), -alpha], [alpha, -(omega**2)]])
+    load += forms.euler_load(v, spin_rate) + forms.centrifugal_load(v, spin)
+    acceleration_gradient = np.array([[-(omega**2), -alpha], [alpha, -(omega**2)]])  # α̃ + ω̃ω̃
     assert relative(beam.stiffness(), matrix(forms.elastic_stiffness(u, v))) < 1e-12
     assert relative(beam.mass(), matrix(forms.mass(u, v))) < 1e-12
     assert relative(beam.dynamic_stiffness(omega, alpha), matrix(dynamic)) < 1e-12
-    assert relative(beam.load(a, spins), vector(load)) < 1e-12
+    assert relative(beam.load(a, acceleration_gradient), vector(load)) < 1e-12
 
 
 def refined(engine: TwoBeamEngine, angle: float, parts: int) -> tuple[Array, Array]:
@@ -116,9 +116,10 @@ def refined(engine: TwoBeamEngine, angle: float, parts: int) -> tuple[Array, Arr
     count = 2 * parts + 1
     K, M = np.zeros((2, 3 * count, 3 * count))
     for k in range(2 * parts):
-        whole = (engine.crank, engine.rod)[k // parts]
-        beam = dataclasses.replace(whole, length=whole.length / parts)
-        c, s = np.cos(at := engine.angles(angle)[k // parts]), np.sin(at)
+        member = (engine.crank, engine.rod)[k // parts]
+        beam = dataclasses.replace(member, length=member.length / parts)
+        inclination = engine.angles(angle)[k // parts]
+        c, s = np.cos(inclination), np.sin(inclination)
         T = np.kron(np.eye(2), np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]]))
         dofs = slice(3 * k, 3 * k + 6)
         K[dofs, dofs] += T.T @ beam.stiffness() @ T
@@ -129,13 +130,13 @@ def refined(engine: TwoBeamEngine, angle: float, parts: int) -> tuple[Array, Arr
 
 
 def frequencies(M: Array, K: Array) -> Array:
-    """Return the frequencies of M and K, Hz."""
+    """Return the natural frequencies of the matrices M and K, Hz."""
     return np.sqrt(np.sort(np.linalg.eigvals(np.linalg.solve(M, K)).real)) / (2 * np.pi)
 
 
 @pytest.mark.parametrize("angle", ANGLES)
 def test_frame_is_the_coarsest_of_refined_ones(angle: float) -> None:
-    """The matrices are those of one element each; more elements lower the frequencies."""
+    """The matrices agree for one element per member, and more elements lower the frequencies."""
     mass, static, _ = ENGINE.matrices(angle)
     M, K = refined(ENGINE, angle, 1)
     assert relative(mass, M) < 1e-13 and relative(static, K) < 1e-13
@@ -167,14 +168,14 @@ def test_straight_frame_is_a_beam_on_two_supports() -> None:
 
 @pytest.mark.parametrize("angle", ANGLES)
 def test_a_force_on_the_piston_bends_the_welded_frame(angle: float) -> None:
-    """Unit load theorem: M grows along the crank to F y and decreases along the rod."""
+    """By the unit load theorem: the moment grows to F y at the pin and falls along the rod."""
     engine = dataclasses.replace(ENGINE, speed=0.0, gravity=(0.0, 0.0))
     force = 1e4
     Q = engine.quasi_static(angle, force)[0]
-    at, rod_at = engine.angles(angle)
-    y = CRANK.length * np.sin(at)
+    crank_angle, rod_angle = engine.angles(angle)
+    y = CRANK.length * np.sin(crank_angle)
     compliance = 0.0
-    for beam, inclination in ((CRANK, at), (ROD, rod_at)):
+    for beam, inclination in ((CRANK, crank_angle), (ROD, rod_angle)):
         compliance += y**2 * beam.length / (3 * beam.young * beam.second_moment)
         compliance += np.cos(inclination) ** 2 * beam.length / (beam.young * beam.area)
     assert Q[6] == pytest.approx(-force * compliance, rel=1e-10)
@@ -186,26 +187,26 @@ def test_a_pin_takes_the_bending_away() -> None:
     engine = dataclasses.replace(ENGINE, speed=0.0, gravity=(0.0, 0.0), pinned=True)
     angle, force = np.deg2rad(50.0), 1e4
     Q = engine.quasi_static(angle, force)[0]
-    at, rod_at = engine.angles(angle)
-    N = force / np.cos(rod_at)  # compression of the rod
-    across, along = N * np.sin(at - rod_at), N * np.cos(at - rod_at)
-    c, s = np.cos(at), np.sin(at)
+    crank_angle, rod_angle = engine.angles(angle)
+    N = force / np.cos(rod_angle)  # compression of the rod
+    across, along = N * np.sin(crank_angle - rod_angle), N * np.cos(crank_angle - rod_angle)
+    c, s = np.cos(crank_angle), np.sin(crank_angle)
     bent = across * CRANK.length**3 / (3 * CRANK.young * CRANK.second_moment)
     short = along * CRANK.length / (CRANK.young * CRANK.area)
     pin = bent * np.array([-s, c]) - short * np.array([c, s])
     assert Q[3:5] == pytest.approx(pin, rel=1e-9)
-    rod = np.array([np.cos(rod_at), np.sin(rod_at)])
+    rod = np.array([np.cos(rod_angle), np.sin(rod_angle)])
     shorter = N * ROD.length / (ROD.young * ROD.area)
     assert Q[6] == pytest.approx((rod @ pin - shorter) / rod[0], rel=1e-9)
-    turn = (rod[0] * (0 - pin[1]) - rod[1] * (Q[6] - pin[0])) / ROD.length
-    assert Q[[8, 9]] == pytest.approx([turn, turn], rel=1e-9)
+    rotation = (rod[0] * (0 - pin[1]) - rod[1] * (Q[6] - pin[0])) / ROD.length
+    assert Q[[8, 9]] == pytest.approx([rotation, rotation], rel=1e-9)
     assert Q[5] == pytest.approx(3 * bent / (2 * CRANK.length), rel=1e-9)
     displaced = engine.rod_displacement(angle, Q[None], [0.0, ROD.length / 2, ROD.length])[0]
     assert displaced[1] == pytest.approx((displaced[0] + displaced[2]) / 2, rel=1e-9)
 
 
-def test_inertia_loads_of_a_rigid_turn() -> None:
-    """Their sums are −m a of the centres of mass; in the paper, those of the beams' ends."""
+def test_inertia_loads_of_a_rigid_rotation() -> None:
+    """The loads sum to −m a at the centres of mass; the paper uses accelerations of the ends."""
     angle, speed = 0.7, ENGINE.speed
     _, complete = ENGINE.load(angle, 0.0)
     motion = ENGINE.mechanism.motion(angle, speed)

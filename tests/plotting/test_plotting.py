@@ -1,4 +1,4 @@
-"""Pictures: what is drawn is where the mechanism is; files are whole; errors say what would do."""
+"""Pictures: positions of the drawn mechanism, complete files, and errors that state the cure."""
 
 from __future__ import annotations
 
@@ -251,8 +251,8 @@ def test_animation_moves_and_keeps_its_time(pv: Any, run: Solution, tmp_path: Pa
     assert all(np.abs(a - b).mean() > 1 for a, b in itertools.pairwise(pictures))
     assert (pictures[0][60:100, 2] == 255).all()  # the background stays white
     assert shown._repr_mimebundle_().keys() == {"image/gif", "text/plain"}
-    at = plotting.animate(run, tmp_path / "at.gif", times=[0.0, 0.0101], window=SMALL)
-    np.testing.assert_allclose(at.time, [0.0, 0.01])
+    at_times = plotting.animate(run, tmp_path / "at.gif", times=[0.0, 0.0101], window=SMALL)
+    np.testing.assert_allclose(at_times.time, [0.0, 0.01])
     every = plotting.animate(run, tmp_path / "every.gif", times=run.time[::20], window=SMALL)
     assert len(every.time) == 2
 

@@ -51,8 +51,8 @@ def test_deformed_surface_rotates_with_its_points() -> None:
     shape = cylinder_shape(1.0, 3.0, sides=14)
     rounding = Rounding(shape.points, shape.triangles)
     A = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    turned = rounding.points(shape.points @ A.T)
-    np.testing.assert_allclose(turned, rounding.points(shape.points) @ A.T, atol=1e-12)
+    rotated = rounding.points(shape.points @ A.T)
+    np.testing.assert_allclose(rotated, rounding.points(shape.points) @ A.T, atol=1e-12)
     linear = shape.points @ [1.0, -2.0, 3.0]
     ends = shape.points[rounding.edges].mean(axis=1) @ [1.0, -2.0, 3.0]
     np.testing.assert_allclose(rounding.values(linear), [*linear, *ends], atol=1e-12)

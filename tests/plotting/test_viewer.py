@@ -297,9 +297,9 @@ def test_whirl_of_a_shaft(speed: float) -> None:
         z = orbits(scene, k)
         tip = z[np.argmax(np.abs(z).sum(axis=1))]
         first, later = tip.real, (tip * np.exp(0.5j)).real  # half a radian later
-        turn = np.cross(first, later)[2] / np.linalg.norm(first) ** 2
+        sine = np.cross(first, later)[2] / np.linalg.norm(first) ** 2
         forward = "forward" in title
-        assert turn == pytest.approx(np.sin(0.5) * (1 if forward == (speed > 0) else -1), rel=0.02)
+        assert sine == pytest.approx(np.sin(0.5) * (1 if forward == (speed > 0) else -1), rel=0.02)
         view = scene["views"][k]
         assert view["frequency"] == pytest.approx(modes.frequencies[k])
         assert np.abs(z).max() == pytest.approx(0.06 * scene["length"], rel=0.5)
@@ -391,7 +391,7 @@ def picked(tab: Tab, body: str) -> list[dict[str, Any]]:
 
 
 def test_second_run_in_a_browser(browser: Any, run: Solution, tmp_path: Path) -> None:
-    """The second run is where it should be; the colours and the pointer are those of the first."""
+    """The second run is drawn at its own positions and changes no colours of the first run."""
     crank = {"crank_radius": 0.05, "crank_mass": 0.9, "piston_mass": 0.2}
     system = slider_crank(stressed_bar(), speed=200.0, angle=1.3, **crank)
     path, alone = tmp_path / "two.html", tmp_path / "one.html"

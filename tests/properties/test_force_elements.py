@@ -113,7 +113,7 @@ JOINT_CASES: dict[str, JointForce] = {
 unit = st.floats(-1.0, 1.0, allow_subnormal=False)
 vectors = st.tuples(unit, unit, unit).map(np.array)
 motions = st.tuples(*[vectors] * 8)
-some = settings(
+few_examples = settings(
     max_examples=12,
     deadline=None,
     derandomize=True,
@@ -154,7 +154,7 @@ def slopes(function: Callable[[Array], Array], size: int, h: float = 1e-4) -> Ar
 
 @pytest.mark.parametrize("name", CASES)
 @given(motion=motions)
-@some
+@few_examples
 def test_wrenches_balance(name: str, motion: tuple[Array, ...]) -> None:
     pair = pair_of(CASES[name], motion)
     w = CASES[name].element.wrenches(pair)
@@ -166,7 +166,7 @@ def test_wrenches_balance(name: str, motion: tuple[Array, ...]) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 @given(motion=motions, rigid=st.tuples(*[vectors] * 4))
-@some
+@few_examples
 def test_wrenches_follow_a_rigid_motion(
     name: str, motion: tuple[Array, ...], rigid: tuple[Array, ...]
 ) -> None:
@@ -206,7 +206,7 @@ def full_nodes(element: PairElement) -> Array:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 @given(motion=motions)
-@some
+@few_examples
 def test_derivatives_are_those_of_the_wrenches(name: str, motion: tuple[Array, ...]) -> None:
     case = CASES[name]
     pair = pair_of(case, motion)
@@ -229,7 +229,7 @@ def test_derivatives_are_those_of_the_wrenches(name: str, motion: tuple[Array, .
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.conservative])
 @given(motion=motions)
-@some
+@few_examples
 def test_wrenches_at_rest_are_the_gradient_of_the_energy(
     name: str, motion: tuple[Array, ...]
 ) -> None:
@@ -247,7 +247,7 @@ def test_wrenches_at_rest_are_the_gradient_of_the_energy(
 
 @pytest.mark.parametrize("name", FILMS)
 @given(motion=motions)
-@some
+@few_examples
 def test_films_at_rest(name: str, motion: tuple[Array, ...]) -> None:
     """At rest the derivatives are the mean of those for opposite motions, for any past motion.
 
@@ -277,7 +277,7 @@ def test_films_at_rest(name: str, motion: tuple[Array, ...]) -> None:
 
 @pytest.mark.parametrize("name", FILMS)
 @given(motion=motions)
-@some
+@few_examples
 def test_damping_of_films_at_rest(name: str, motion: tuple[Array, ...]) -> None:
     """The damping of a parallel journal at rest is symmetric and dissipates energy."""
     pair = pair_of(CASES[name], (*motion[:5], np.zeros(3), *motion[6:]))
@@ -291,7 +291,7 @@ def test_damping_of_films_at_rest(name: str, motion: tuple[Array, ...]) -> None:
 
 @pytest.mark.parametrize("name", JOINT_CASES)
 @given(s=unit, rate=unit)
-@some
+@few_examples
 def test_derivatives_and_energy_of_joint_elements(name: str, s: float, rate: float) -> None:
     """The force at rest is minus the derivative of the energy; friction dissipates."""
     element = JOINT_CASES[name]
@@ -316,7 +316,7 @@ def test_derivatives_and_energy_of_joint_elements(name: str, s: float, rate: flo
 @pytest.mark.parametrize("name", JOINT_CASES)
 @pytest.mark.parametrize("motion", ["rotation", "displacement"])
 @given(motions=motions)
-@some
+@few_examples
 def test_forces_on_joints_balance(name: str, motion: str, motions: tuple[Array, ...]) -> None:
     """Action equals reaction, and the power is that on the coordinate of the joint."""
     one = mbd.RigidBody("one", 1.0, [0.1] * 3, frames={"a": mbd.Frame((0.3, 0.1, 0.2))})

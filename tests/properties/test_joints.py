@@ -22,7 +22,7 @@ from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_matrix
 from dolfinx_mbd.mechanism.joints import JOINT_KINDS, FrameRef
 from dolfinx_mbd.mechanism.mechanisms.engine_block import free_motion
-from tests.properties.test_force_elements import some, vectors
+from tests.properties.test_force_elements import few_examples, vectors
 
 Array = np.ndarray
 ENDS = FrameRef("one", "end"), FrameRef("two", "end")
@@ -97,8 +97,8 @@ def quaternion(R: Array) -> Array:
     return Rotation.from_matrix(R).as_quat(scalar_first=True)
 
 
-def put(name: str, motion: tuple[Array, ...]) -> Assembler:
-    """Move two bodies so that their frames have the relative pose of a case; set v and λ."""
+def moved_assembler(name: str, motion: tuple[Array, ...]) -> Assembler:
+    """Return the assembler of a case at a pose and with velocities that follow from `motion`."""
     eqs, case = assembler_of(name), CASES[name]
     p1, turn, v1, w1, d, twist, v2, w2 = motion
     Q1 = exp_rotation(3.0 * turn)
@@ -117,7 +117,7 @@ def put(name: str, motion: tuple[Array, ...]) -> Assembler:
 
 
 def slopes(eqs: Assembler, function: Callable[[], Array], h: float = 4e-4) -> Array:
-    """Return the derivatives with respect to the increments by differences of sixth order."""
+    """Return the derivatives with respect to the increments, by central differences."""
     q, columns = eqs.q.copy(), []
     weights = {1: 0.75, 2: -0.15, 3: 1 / 60}
     for e in np.eye(len(eqs.v)):
@@ -133,7 +133,7 @@ def slopes(eqs: Assembler, function: Callable[[], Array], h: float = 4e-4) -> Ar
 
 
 def close(one: Array, other: Array, tolerance: float = 1e-9) -> bool:
-    """Return whether the largest difference is small, relative to values above one."""
+    """Return whether the largest difference is below `tolerance` times max(1, largest value)."""
     size = max(1.0, float(np.abs(other).max(initial=0.0)))
     return float(np.abs(one - other).max(initial=0.0)) < tolerance * size
 
@@ -146,9 +146,9 @@ def matrix(eqs: Assembler) -> Array:
 
 @pytest.mark.parametrize("name", CASES)
 @given(motion=motions)
-@some
-def test_gradients_are_differences_of_the_values(name: str, motion: tuple[Array, ...]) -> None:
-    eqs = put(name, motion)
+@few_examples
+def test_gradients_agree_with_finite_differences(name: str, motion: tuple[Array, ...]) -> None:
+    eqs = moved_assembler(name, motion)
     positions = ~eqs.system.velocity_rows
     expected = slopes(eqs, lambda: eqs.constraints(0.0))
     eqs.constraints(0.0)
@@ -158,11 +158,11 @@ def test_gradients_are_differences_of_the_values(name: str, motion: tuple[Array,
 
 @pytest.mark.parametrize("name", CASES)
 @given(motion=motions)
-@some
-def test_second_derivatives_are_differences_of_gradients(
+@few_examples
+def test_second_derivatives_agree_with_finite_differences(
     name: str, motion: tuple[Array, ...]
 ) -> None:
-    eqs = put(name, motion)
+    eqs = moved_assembler(name, motion)
     expected = slopes(eqs, lambda: matrix(eqs) @ eqs.v)
     assert close(eqs.constraint_derivatives(eqs.v), expected)
     assert close(eqs.constraint_rates(0.0)[1], expected @ eqs.v)  # Φ̈ for zero accelerations
@@ -170,9 +170,11 @@ def test_second_derivatives_are_differences_of_gradients(
 
 @pytest.mark.parametrize("name", CASES)
 @given(motion=motions)
-@some
-def test_the_stiffness_of_joint_forces(name: str, motion: tuple[Array, ...]) -> None:
-    eqs = put(name, motion)
+@few_examples
+def test_the_stiffness_of_joint_forces_agrees_with_finite_differences(
+    name: str, motion: tuple[Array, ...]
+) -> None:
+    eqs = moved_assembler(name, motion)
     eqs.v[:] = 0.0
     eqs.residual(0.0)
     K = eqs.tangent(0.0).K
@@ -188,10 +190,10 @@ def test_the_stiffness_of_joint_forces(name: str, motion: tuple[Array, ...]) -> 
 
 @pytest.mark.parametrize("name", CASES)
 @given(motion=motions)
-@some
+@few_examples
 def test_joint_forces_have_no_power(name: str, motion: tuple[Array, ...]) -> None:
     """The power on motions that the constraints permit is zero, and the forces balance."""
-    eqs = put(name, motion)
+    eqs = moved_assembler(name, motion)
     B = eqs.constraint_matrix()
     permitted = scipy.linalg.null_space(B) if len(B) else np.eye(len(eqs.v))
     eqs.v[:] = permitted @ np.linspace(-1, 2, permitted.shape[1])
@@ -209,21 +211,21 @@ def test_joint_forces_have_no_power(name: str, motion: tuple[Array, ...]) -> Non
 
 @pytest.mark.parametrize("name", CASES)
 @given(motion=motions, rigid=st.tuples(*[vectors] * 2))
-@some
-def test_a_rigid_motion_of_everything(
+@few_examples
+def test_a_rigid_motion_of_the_mechanism_rotates_the_joint_forces(
     name: str, motion: tuple[Array, ...], rigid: tuple[Array, ...]
 ) -> None:
-    """It rotates the joint forces and changes no constraint."""
-    eqs = put(name, motion)
+    """The values of the constraints and the joint forces in rotated axes do not change."""
+    eqs = moved_assembler(name, motion)
     values, (w,), Q = (
         eqs.constraints(0.0).copy(),
         eqs.joint_wrenches(),
         exp_rotation(3.0 * rigid[0]),
     )
     for part in eqs.system.q_slices:
-        p, turn = eqs.q[part][:3], eqs.q[part][3:]
+        p, orientation = eqs.q[part][:3], eqs.q[part][3:]
         eqs.q[part][:3] = rigid[1] + Q @ p
-        eqs.q[part][3:] = quaternion(Q @ rotation_matrix(turn))
+        eqs.q[part][3:] = quaternion(Q @ rotation_matrix(orientation))
     eqs.update_poses(0.0)
     assert close(eqs.constraints(0.0), values, 1e-12)
     assert close(eqs.joint_wrenches()[0], (w.reshape(4, 3) @ Q.T).ravel(), 1e-11)

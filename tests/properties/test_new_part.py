@@ -136,13 +136,13 @@ def test_checks(body: MagneticBody) -> None:
 
 def test_derivative(body: MagneticBody) -> None:
     """The difference of two bodies, and the first-order body."""
-    turned = replace(
+    rotated = replace(
         body.magnets[1],
         strength=7.0,
         axis=np.array([0.8, 0.6, 0.0]),
         motion=body.magnets[1].motion + 1.0,
     )
-    other = with_values(body, magnets=(body.magnets[0], turned), left_out=())
+    other = with_values(body, magnets=(body.magnets[0], rotated), left_out=())
     start = with_values(body, left_out=())
     arrays = map_arrays(lambda _, a, b: (b - a) / 0.25, start, other)
     assert arrays.magnets[1].strength == 8.0 and not arrays.magnets[0].motion.any()
@@ -154,5 +154,5 @@ def test_derivative(body: MagneticBody) -> None:
     assert np.allclose(middle.magnets[1].motion, body.magnets[1].motion + 0.5)
     assert np.allclose(middle.magnets[1].axis, np.array([1, 1, 0]) / np.sqrt(2))
     nearby = table.at({"p": 2.25})
-    W = np.linalg.lstsq(turned.motion, nearby.magnets[1].motion, rcond=None)[0]
+    W = np.linalg.lstsq(rotated.motion, nearby.magnets[1].motion, rcond=None)[0]
     assert np.allclose(W.T @ body.stiffness @ W, nearby.stiffness)

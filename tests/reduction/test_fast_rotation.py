@@ -207,7 +207,7 @@ def test_the_beam_stiffens_as_a_string(tension: float) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="the same on every rank, without a mesh")
 def test_the_beam_has_converged() -> None:
-    """It converges in elements and time; the work of the pin force is the gain of energy."""
+    """The beam converges with elements and time steps; its energy is the work of the pin force."""
     exact = beam_run(0.005)
     w = exact.deflection()
     few, many = (beam_run(0.005, n, 2 * DT).deflection() for n in (80, 160))

@@ -138,16 +138,16 @@ def test_surfaces_that_are_not_a_whole_cylinder() -> None:
 
 @pytest.mark.parametrize("redundant", ["stop", "drop", "keep"])
 def test_a_four_bar_of_flexible_links(redundant: Any) -> None:
-    """Its motion is that with non-redundant joints, as no force acts normal to the plane."""
+    """The motion agrees with that of non-redundant joints, as no force acts normal to the plane."""
     settings = {"t_end": 0.02, "dt": 2e-4}
     gravity = (0.0, -9.81, 0.0)
     system = four_bar(gravity=gravity)
     assert redundancies(system) == []  # with the deformation, all constraints are independent
     run = simulate(system, **settings, redundant=redundant)
     plain = simulate(four_bar(hinges=False, gravity=gravity), **settings)
-    turned = np.ptp(plain.angles, axis=0)
-    assert turned.max() > 0.03
-    assert np.allclose(run.angles, plain.angles, atol=1e-4 * turned.max())
+    ranges = np.ptp(plain.angles, axis=0)
+    assert ranges.max() > 0.03
+    assert np.allclose(run.angles, plain.angles, atol=1e-4 * ranges.max())
     for name in "1234":
         one, other = run.joint(name).force[:, :2], plain.joint(name).force[:, :2]
         assert np.allclose(one, other, atol=1e-2 * np.abs(other).max())

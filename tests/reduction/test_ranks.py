@@ -56,8 +56,8 @@ def test_same_body_on_any_number_of_ranks(comm: MPI.Intracomm, case: Any) -> Non
     assert scipy.linalg.subspace_angles(x, y).max() < 1e-6
     # No mode of these bodies is double, so that the sign rule makes even single vectors equal.
     assert np.allclose(x, y, atol=1e-6 * np.abs(x).max())
-    at = [body.points[0].modes for body in (alone, shared)]
-    assert np.allclose(*at, atol=1e-6 * np.abs(at[0]).max())
+    point_modes = [body.points[0].modes for body in (alone, shared)]
+    assert np.allclose(*point_modes, atol=1e-6 * np.abs(point_modes[0]).max())
 
 
 def test_same_bits_on_every_rank(comm: MPI.Intracomm) -> None:

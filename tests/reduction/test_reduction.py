@@ -47,7 +47,7 @@ def bar() -> Reduction:
 @pytest.mark.parametrize("cell", [CellType.tetrahedron, CellType.hexahedron])
 @pytest.mark.parametrize("degree", [1, 2, 3])
 def test_mass_properties_of_a_box(comm: MPI.Intracomm, cell: CellType, degree: int) -> None:
-    """They are exact on any mesh of flat elements and for any degree."""
+    """The mass, the centre and the inertia are exact on meshes of flat elements of any degree."""
     a, b, c = LENGTH, HEIGHT, WIDTH
     mesh = box(comm, cells=(3, 1, 1), cell=cell)
     body = reduce(ElasticModel(mesh, STEEL, degree=degree), interfaces=["left"], num_modes=1).body

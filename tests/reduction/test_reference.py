@@ -51,8 +51,8 @@ def receptance(body: ReducedBody, omega: float) -> np.ndarray:
     rows = []
     for i in body.interfaces:
         x, y, z = i.point
-        turn = np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])  # θ×x
-        rigid = np.block([[np.eye(3), turn], [np.zeros((3, 3)), np.eye(3)]])
+        rotation = np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])  # θ×x
+        rigid = np.block([[np.eye(3), rotation], [np.zeros((3, 3)), np.eye(3)]])
         rows.append(np.hstack([rigid, i.motion]))
     G = np.vstack(rows)
     return G @ np.linalg.solve(K - omega**2 * M, G.T)
@@ -166,7 +166,7 @@ def test_table_of_modes(comm: MPI.Intracomm, tmp_path: Path) -> None:
 
 
 def test_static_share_is_that_of_the_constraint_modes(comm: MPI.Intracomm) -> None:
-    """The share is 1 without fixed modes, and absent without interfaces."""
+    """The constraint modes have all static energy without fixed modes; free bodies state none."""
     static = "; strain energy 100 % in constraint modes"
     assert all(mode.character.endswith(static) for mode in bar(num_modes=0).body.modes)
     free = bar(interfaces=(), num_modes=3).body

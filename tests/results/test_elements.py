@@ -222,11 +222,14 @@ def test_joints_of_a_slider_crank_move_as_the_closed_form_says() -> None:
 
 
 def test_a_spherical_joint_whose_rotation_is_undefined() -> None:
-    """Its x axis is along z of the first frame; other joints are not affected."""
+    """The rotation is undefined if x of the second frame is along z of the first frame.
+
+    Other joints are not affected.
+    """
     ground = Ground({"o": Frame(), "p": Frame((1.0, 0, 0))})
-    turned = Frame(axes=np.array([[0, 0, -1.0], [0, 1, 0], [1, 0, 0]]))
+    rotated = Frame(axes=np.array([[0, 0, -1.0], [0, 1, 0], [1, 0, 0]]))
     one = RigidBody("one", 1.0, [1.0] * 3, frames={"o": Frame()})
-    two = RigidBody("two", 1.0, [1.0] * 3, frames={"p": turned}, position=(1.0, 0, 0))
+    two = RigidBody("two", 1.0, [1.0] * 3, frames={"p": rotated}, position=(1.0, 0, 0))
     joints = [
         revolute("hinge", ground.frame("o"), one.frame("o")),
         spherical("ball", ground.frame("p"), two.frame("p")),

@@ -159,7 +159,7 @@ def test_a_system_built_anew_is_the_same() -> None:
 
 
 def test_functions_count_by_their_names_and_data() -> None:
-    """Their data are closures, defaults and bound arguments; their code does not count."""
+    """A function counts by its name, closure, defaults and bound arguments, not by its code."""
     base = mechanism()
 
     def with_motion(motion) -> dict[str, str]:

@@ -29,7 +29,7 @@ def arm() -> mbd.System:
 
 
 def test_an_accelerometer_measures_the_proper_acceleration() -> None:
-    """It is the second derivative of the position minus gravity, in axes of the body."""
+    """The proper acceleration is the acceleration minus gravity, in the axes of the body."""
     run = mbd.simulate(arm(), t_end=0.2, dt=2e-4)
     x = run.sensor("arm", "right", "position")
     dt = run.time[1]
@@ -38,8 +38,8 @@ def test_an_accelerometer_measures_the_proper_acceleration() -> None:
     assert np.abs(acceleration - absolute).max() < 2e-2 * np.abs(absolute).max()
     measured = run.sensor("arm", "right", "proper acceleration", axes="body")
     A = mbd.results.histories.rotation_matrices(run.body("arm").rotation)
-    turned = np.einsum("tij,tj->ti", A, measured)[1:-1]
-    assert turned == pytest.approx(absolute - GRAVITY)
+    in_global_axes = np.einsum("tij,tj->ti", A, measured)[1:-1]
+    assert in_global_axes == pytest.approx(absolute - GRAVITY)
 
 
 def test_a_body_at_rest_feels_gravity() -> None:

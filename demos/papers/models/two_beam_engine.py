@@ -85,9 +85,9 @@ class PlanarBeam:
 
     def mass(self) -> Array:
         """Return M = ρA∫NᵀN, eq. (67), shape (6, 6)."""
-        return self.weighted(np.eye(2))
+        return self.weighted_mass(np.eye(2))
 
-    def weighted(self, W: ArrayLike) -> Array:
+    def weighted_mass(self, W: ArrayLike) -> Array:
         """Return ρA∫NᵀWN, shape (6, 6), for a constant matrix W, shape (2, 2).
 
         With `rotary`, the fibre at y has the additional displacement (-yv′, 0).
@@ -103,7 +103,7 @@ class PlanarBeam:
 
     def dynamic_stiffness(self, omega: float, alpha: float) -> Array:
         """Return K_d = ρA∫Nᵀ(α̃ + ω̃ω̃)N, eqs. (63, 64), (6, 6); K_d is not symmetric for α ≠ 0."""
-        return self.weighted(_spin(omega, alpha))
+        return self.weighted_mass(_acceleration_gradient(omega, alpha))
 
     def load(self, acceleration: ArrayLike, W: ArrayLike = ((0, 0), (0, 0))) -> Array:
         """Return -ρA∫Nᵀ(a + W(x, 0)), shape (6,), N and N m.
@@ -119,7 +119,7 @@ class PlanarBeam:
         return np.asarray(f)
 
 
-def _spin(omega: float, alpha: float) -> Array:
+def _acceleration_gradient(omega: float, alpha: float) -> Array:
     """Return α̃ + ω̃ω̃ for planar rotation, shape (2, 2)."""
     return np.array([[-(omega**2), -alpha], [alpha, -(omega**2)]])
 
@@ -229,7 +229,10 @@ class TwoBeamEngine:
         static[6] -= gas_force
         static[6:8] += self.piston_mass * g
         for beam, places, T, spin in self._elements(angle, motion):
-            W, a = _spin(*spin), T[:2, :2] @ (pin if beam is self.rod else np.zeros(2))
+            W, a = (
+                _acceleration_gradient(*spin),
+                T[:2, :2] @ (pin if beam is self.rod else np.zeros(2)),
+            )
             inertia = beam.load(a, W) if complete else beam.load(a + W[:, 0] * beam.length)
             static[places] += T.T @ beam.load(-T[:2, :2] @ g)
             dynamic[places] += T.T @ inertia

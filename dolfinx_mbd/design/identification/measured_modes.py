@@ -252,7 +252,7 @@ class ModalTest:
         return ModalMatrices(body.stiffness, body.mass, rows, derivatives)
 
     def _rows(self, body: ReducedBody, points: list[Array], interfaces: list[Array]) -> Array:
-        """Return the motion of the sensors from those of points and interfaces, (3, n) each."""
+        """Return the sensor motions from the motions (3, n) of points and interfaces."""
         motions = dict(zip([i.name for i in body.interfaces], interfaces, strict=True))
         motions |= dict(zip([p.name for p in body.points], points, strict=True))
         rows = []
@@ -331,14 +331,14 @@ class ModalTest:
         return self._joined(f, predicted), derivatives
 
     def _joined(self, frequencies: Array, shapes: Array) -> Array:
-        """Return the numbers that correspond to `measured` as one array."""
+        """Return the computed frequencies and shapes in the layout of `measured`, as one array."""
         if self.shape_deviations is None:
             return frequencies
         return np.concatenate([frequencies, shapes.ravel()])
 
 
 def _direction(sensor: Any) -> Array:
-    """Return the unit vector of a sensor."""
+    """Return the unit vector of the measured direction of a sensor."""
     expected = "pairs of a name and of a direction: x, y, z or a vector"
     if len(sensor) != 2:
         reject("sensors", sensor, expected)

@@ -97,7 +97,7 @@ class LinearSensitivities:
         return {k: direction.imag * turn / size for k, turn in turned.items()}
 
     def mode(self, body: str, number: int) -> dict[str, Complex]:
-        """Return the derivatives of a mode of one body by parameter, see `LinearizedSystem.mode`.
+        """Return the derivatives of the mode of a body by parameter; see `LinearizedSystem.mode`.
 
         The largest component of the mode of the mechanism remains 1.
 

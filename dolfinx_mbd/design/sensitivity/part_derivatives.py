@@ -1,4 +1,4 @@
-"""Derivatives of forces of loads and of damping, and checks of the parts of a body."""
+"""Derivatives of the load forces and the damping of a body, and checks of its optional parts."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ class PartDerivatives:
         return changes
 
     def static_forces(self) -> Array:
-        """Return the forces of loads and of pressure patterns, side by side."""
+        """Return the nodal forces of the loads, then those of the pressure patterns, as columns."""
         return np.asfortranarray(np.hstack([self.forces, *(b.forces for b in self.bores)]))
 
     def static_changes(self, matrices: MatrixDerivatives) -> Array | None:
         """Return the derivatives of `static_forces`, or None if they are zero.
 
-        A change of the shape of a bore with pressure modes is an `InputError`.
+        It raises an `InputError` if a parameter changes the shape of a bore with pressure modes.
         """
         self._check_bores(matrices)
         loads = self.force_changes(matrices)
@@ -78,7 +78,7 @@ class PartDerivatives:
         return np.asfortranarray(np.hstack([loads, *patterns]))
 
     def _check(self) -> None:
-        """Raise an error if parts of the body are not those that follow from its mesh."""
+        """Raise an error unless damping, loads and stress modes are those of the reduction."""
         reduction = self._reduction
         body, reason = reduction.body, ""
         same = with_damping(reduction, *reduction.dampings, thickness=self._problem.thickness)
@@ -117,7 +117,7 @@ class PartDerivatives:
                 )
 
     def damping(self, matrices: MatrixDerivatives, changes: Array, stiffness: Array) -> Array:
-        """Return the derivative of the damping matrix; a given matrix C is constant.
+        """Return the derivative of the damping matrix; a matrix given by the user is constant.
 
         Args:
             matrices: Derivatives of the matrices.
@@ -142,7 +142,7 @@ class PartDerivatives:
     def _of_form(
         self, form: ufl.Form, matrices: MatrixDerivatives, changes: Array, *, scalar: bool
     ) -> Array:
-        """Return the derivative of ΨᵀC_hΨ, with the form of C_h or of one component of it."""
+        """Return the derivative of ΨᵀC_hΨ from the form of C_h, or of C_h for one component."""
         comm, dim, modes = self._problem.comm, self._problem.dim, self._reduction.modes
         A = assembled_matrix(form)
         if scalar:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, choice, instance, number
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.dynamics.start.deformed_start import rows_held_by_deformation, with_held_rows
@@ -148,8 +149,14 @@ def start_state(
         start[system.elastic] = 0.0
         rows = rows_held_by_deformation(eqs, t)
         if rows:
-            part = Assembler(system.without_rows(rows))
-            return with_held_rows(eqs, start_state(part, t, q=eqs.q, v=start, rates=rates), rows)
+            part = system.without_rows(rows)
+
+            def ideal(time: float, q: Array, v: Array) -> State:
+                """Return the state without the constraints that need deformation."""
+                prescribed = rates if time == t else None
+                return start_state(Assembler(part), time, q=q, v=v, rates=prescribed)
+
+            return with_held_rows(eqs, t, rows, eqs.q.copy(), start, ideal)
         Balance(eqs, t, rates).start(start)
     eqs.update_poses(t)
     if problem := eqs.problem(initial=q is None):

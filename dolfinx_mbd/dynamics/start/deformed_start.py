@@ -5,19 +5,26 @@ The constraints that are redundant for rigid bodies are satisfied last, by the d
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
+from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler, AssemblyError
 from dolfinx_mbd.dynamics.assembly.rates import accelerations, saddle, velocities
 from dolfinx_mbd.dynamics.start.position_assembly import assemble, redundant_rows
-from dolfinx_mbd.mechanism.system import State
+from dolfinx_mbd.dynamics.stepping.convergence import Measure
+from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = ["rows_held_by_deformation", "with_held_rows"]
 
 Index = NDArray[np.integer]
 
+Start = Callable[[float, Array, Array], State]
+
 _MAX_ITERATIONS = 50
+_INTERVAL = 1e-4  # motion in the time between two deformations relative to the size of the system
 
 
 def rows_held_by_deformation(eqs: Assembler, t: float) -> list[int]:
@@ -27,20 +34,57 @@ def rows_held_by_deformation(eqs: Assembler, t: float) -> list[int]:
     return [] if rows and redundant_rows(eqs, limit) else rows
 
 
-def with_held_rows(eqs: Assembler, state: State, rows: list[int]) -> State:
-    """Return the quasi-static state in which deformation also satisfies the constraints `rows`."""
-    s, t = eqs.system, state.time
-    others, free = np.setdiff1d(np.arange(s.num_constraints), rows), np.arange(s.num_velocities)
-    eqs.q[:], eqs.v[:], eqs.a[:], eqs.angles[:] = (state.q, state.v, state.a, state.angles)
-    eqs.lam[:], eqs.lam[others] = 0.0, state.lam
-    _deform(eqs, t, rows, others)
-    velocities(eqs, t, state.v, free)
-    accelerations(eqs, t, free)
+def with_held_rows(
+    eqs: Assembler, t: float, rows: list[int], q: Array, v: Array, start: Start
+) -> State:
+    """Return the quasi-static state in which deformation also satisfies the constraints `rows`.
+
+    The elastic rates are the difference to the deformation a little later, over the time between.
+    Rates that satisfy the constraints with the least kinetic energy would excite vibrations.
+
+    Args:
+        eqs: Assembler of the system.
+        t: Time, s.
+        rows: The constraints that the deformation satisfies.
+        q: Coordinates, shape (nq,).
+        v: Velocities, shape (nv,).
+        start: Function that returns the quasi-static state without these constraints for a time
+            (s), coordinates and velocities.
+    """
+    s = eqs.system
+    state = start(t, q, v)
+    others = _deform(eqs, t, state, rows)
+    speeds = state.v.copy()
+    fastest = float(np.abs(Measure(s).lengths * state.v).max())
+    if fastest > 0.0:
+        dt, later = _INTERVAL * s.size / fastest, Assembler(s)
+        later.move(state.q, dt * state.v + 0.5 * dt * dt * state.a)
+        after = start(t + dt, later.q.copy(), state.v + dt * state.a)
+        _deform(later, t + dt, after, rows)
+        elastic = _elastic_coordinates(s)
+        speeds[s.elastic] = (later.q[elastic] - eqs.q[elastic]) / dt
+        # the rigid motions follow the deformation without a change of its rates
+        eqs.update_poses(t)
+        explicit, _ = eqs.constraint_rates(t)
+        B = eqs.constraint_matrix()[others]
+        error = B @ speeds + explicit[others]
+        speeds[s.rigid] -= np.linalg.pinv(B[:, s.rigid], rcond=1e-10) @ error
+    every = np.arange(s.num_velocities)
+    velocities(eqs, t, speeds, every)
+    accelerations(eqs, t, every)
     return eqs.state(t)
 
 
-def _deform(eqs: Assembler, t: float, rows: list[int], others: Index) -> None:
-    """Deform the bodies so that they satisfy constraints that are redundant for rigid bodies.
+def _elastic_coordinates(system: System) -> NDArray[np.int64]:
+    """Return the coordinates q whose rates are the velocities `system.elastic`."""
+    parts = zip(system.bodies, system.q_slices, strict=True)
+    return np.concatenate([np.arange(q.stop - body.num_elastic, q.stop) for body, q in parts])
+
+
+def _deform(eqs: Assembler, t: float, state: State, rows: list[int]) -> Index:
+    """Deform the bodies at a state so that they satisfy the constraints `rows`; return the others.
+
+    The constraints `rows` are redundant for rigid bodies.
 
     H and R are the gradients of the redundant and of the other constraints, with the columns Hᵣ and
     Rᵣ of rigid motions and the columns Hₑ and Rₑ of elastic coordinates. R determines the rigid
@@ -51,6 +95,9 @@ def _deform(eqs: Assembler, t: float, rows: list[int], others: Index) -> None:
         [K H̃ᵀ; H̃ 0] (ε, μ) = −(elastic residual, values of H − W R)
     """
     s = eqs.system
+    others = np.setdiff1d(np.arange(s.num_constraints), rows)
+    eqs.q[:], eqs.v[:], eqs.a[:], eqs.angles[:] = (state.q, state.v, state.a, state.angles)
+    eqs.lam[:], eqs.lam[others] = 0.0, state.lam
     for _ in range(_MAX_ITERATIONS):
         eqs.residual(t)
         tangent = eqs.tangent(t)
@@ -71,7 +118,7 @@ def _deform(eqs: Assembler, t: float, rows: list[int], others: Index) -> None:
         eqs.lam[rows] += change
         eqs.lam[others] -= W.T @ change
         if np.abs(error).max() <= 1e-12 * s.size:
-            return
+            return others
     raise AssemblyError(
         "no quasi-static start in which the deformation of the bodies satisfies the constraints "
         "was found; simulate with elastic_start='undeformed'"

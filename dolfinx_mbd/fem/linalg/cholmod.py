@@ -169,50 +169,52 @@ class CholmodFactor:
         self._free = weakref.finalize(self, _free, lib, common, self._factor, self._workspace)
         self._scale: Array | None = None
         try:
-            half = _upper_half(A, held)
+            upper = _upper_triangle(A, held)
             if single:
-                self._scale = _scale_to_unit_diagonal(half)
-                half = half.astype(np.float32)
-            self._factorize(half, A.getBlockSize(), parameters)
+                self._scale = _scale_to_unit_diagonal(upper)
+                upper = upper.astype(np.float32)
+            self._factorize(upper, A.getBlockSize(), parameters)
         except CholmodError:
             self.destroy()
             raise
 
     def _factorize(
-        self, half: scipy.sparse.csr_matrix, block: int, parameters: NDArray[np.int32]
+        self, upper: scipy.sparse.csr_matrix, block: int, parameters: NDArray[np.int32]
     ) -> None:
-        """Compute the factor from the upper half of the matrix."""
+        """Compute the factor of a symmetric matrix, which is given by its upper triangle."""
         lib, common, order = self._lib, self._common, None
-        permutation = self._ordering(half, block)
+        permutation = self._ordering(upper, block)
         if permutation is not None:
-            order, parameters[_NUM_METHODS] = permutation.ctypes.data, 1  # the given ordering
-        matrix = _sparse(half.indptr, half.indices, half.data)
+            order, parameters[_NUM_METHODS] = permutation.ctypes.data, 1
+        matrix = _sparse(upper.indptr, upper.indices, upper.data)
         self._factor.value = lib.cholmod_analyze_p(byref(matrix), order, None, 0, common)
         if not self._factor.value or not lib.cholmod_factorize(byref(matrix), self._factor, common):
             raise CholmodError("CHOLMOD has not enough memory, or the matrix is too large")
         head = self._head()
         if head.minor != head.n:
-            raise CholmodError(f"pivot {head.minor} of CHOLMOD is not positive")
+            raise CholmodError(
+                f"pivot {head.minor + 1} of {head.n} in CHOLMOD's order is not positive"
+            )
 
     def _head(self) -> _Factor:
-        """Return CHOLMOD's structure of the factor."""
+        """Return the C structure that describes the factor, with its sizes and addresses."""
         return ctypes.cast(self._factor, POINTER(_Factor)).contents
 
-    def _ordering(self, half: scipy.sparse.csr_matrix, block: int) -> NDArray[np.int32] | None:
-        """Return an ordering of the rows, or None if CHOLMOD chooses it."""
-        return self._permutation(half, block) if half.shape[0] >= SMALL else None
+    def _ordering(self, upper: scipy.sparse.csr_matrix, block: int) -> NDArray[np.int32] | None:
+        """Return an ordering of the rows, or None if CHOLMOD chooses the ordering."""
+        return self._node_ordering(upper, block) if upper.shape[0] >= SMALL else None
 
-    def _permutation(self, half: scipy.sparse.csr_matrix, block: int) -> NDArray[np.int32]:
-        """Return the ordering of METIS for the graph of the nodes, expanded to the rows.
+    def _node_ordering(self, upper: scipy.sparse.csr_matrix, block: int) -> NDArray[np.int32]:
+        """Return the METIS ordering of the nodes, expanded to an ordering of the rows.
 
-        Each node has `block` rows. The graph is that of the first row of each node. Any graph gives
-        a valid ordering.
+        Each node has `block` rows. Two nodes are neighbours in the graph if the first row of one
+        has an entry in a column of the other. Couplings that it omits only increase the fill-in.
         """
-        counts = np.diff(half.indptr)[::block]
+        counts = np.diff(upper.indptr)[::block]
         start = np.concatenate([[0], np.cumsum(counts)])
-        entries = np.arange(start[-1]) + np.repeat(half.indptr[:-1:block] - start[:-1], counts)
-        nodes = half.indices[entries] // block
-        first = np.ones(len(nodes), dtype=bool)  # the first entry of each node in its row
+        entries = np.arange(start[-1]) + np.repeat(upper.indptr[:-1:block] - start[:-1], counts)
+        nodes = upper.indices[entries] // block
+        first = np.ones(len(nodes), dtype=bool)  # the first of the entries that couple two nodes
         first[1:] = nodes[1:] != nodes[:-1]
         first[start[:-1]] = True
         pointers = np.concatenate([[0], np.cumsum(first)])[start].astype(np.int32)
@@ -222,19 +224,19 @@ class CholmodFactor:
         return np.ascontiguousarray(rows.ravel(), dtype=np.int32)
 
     def solve(self, B: Array, out: Array | None = None) -> Array:
-        """Return A⁻¹B for a block of vectors, shape (rows, k), in `out` if it is given."""
+        """Return A⁻¹B, shape (rows, k), for k right-hand sides, in `out` if it is given."""
         return self._solved(_SOLVE_A, B, out)
 
     def forward(self, B: Array) -> Array:
-        """Return L⁻¹B for a block of vectors in the order of `permutation`, shape (rows, k)."""
+        """Return L⁻¹B, shape (rows, k); the rows of B and of the result are in factor order."""
         return self._solved(_SOLVE_L, B)
 
     def backward(self, B: Array) -> Array:
-        """Return L⁻ᵀB for a block of vectors in the order of `permutation`, shape (rows, k)."""
+        """Return L⁻ᵀB, shape (rows, k); the rows of B and of the result are in factor order."""
         return self._solved(_SOLVE_LT, B)
 
     def permutation(self) -> NDArray[np.int32]:
-        """Return the numbers of the rows in the order of the factor."""
+        """Return the row of the matrix at each place of the factor order."""
         head = self._head()
         if head.itype != _INT32 or not head.is_super:
             raise CholmodError("the factor of CHOLMOD is not supernodal")
@@ -307,13 +309,13 @@ def expected_entries(cells: NDArray[np.integer[Any]], block: int) -> int:
     starts = np.arange(0, cells.size + 1, cells.shape[1], dtype=np.int32)
     ones = np.ones(cells.size, dtype=np.float32)
     incidence = scipy.sparse.csr_matrix((ones, cells.ravel(), starts))
-    half = scipy.sparse.triu(incidence.T @ incidence, format="csr")
-    half.sort_indices()
+    upper = scipy.sparse.triu(incidence.T @ incidence, format="csr")
+    upper.sort_indices()
     common, factor = ctypes.create_string_buffer(_COMMON_SIZE), c_void_p()
     lib.cholmod_start(common)
     parameters = np.frombuffer(common, dtype=np.int32)
     parameters[_KIND], parameters[_PRINT], parameters[_NUM_METHODS] = _SIMPLICIAL, 0, 1
-    graph = _sparse(half.indptr, half.indices)
+    graph = _sparse(upper.indptr, upper.indices)
     try:
         order = _metis(lib, common, graph)
         factor.value = lib.cholmod_analyze_p(byref(graph), order.ctypes.data, None, 0, common)
@@ -372,8 +374,8 @@ class CholmodPreconditioner:
         self.factor.destroy()
 
 
-def _upper_half(A: PETSc.Mat, held: NDArray[np.int32] = NONE) -> scipy.sparse.csr_matrix:
-    """Return the upper half of a symmetric matrix by rows, without entries that are zero.
+def _upper_triangle(A: PETSc.Mat, held: NDArray[np.int32] = NONE) -> scipy.sparse.csr_matrix:
+    """Return the upper triangle of a symmetric matrix in compressed rows, without zero entries.
 
     Rows and columns of held nodes would fill the factor: they have an entry of one on the diagonal.
     """
@@ -389,9 +391,9 @@ def _upper_half(A: PETSc.Mat, held: NDArray[np.int32] = NONE) -> scipy.sparse.cs
             mask[diagonal[held]] = True  # each row of a stiffness has an entry on the diagonal
         del rows
         starts = np.concatenate([[0], np.cumsum(mask, dtype=np.int32)])[indptr].astype(np.int32)
-        half = scipy.sparse.csr_matrix((values[mask], indices[mask], starts), shape=A.getSize())
-    half.data[starts[held]] = 1.0
-    return half
+        upper = scipy.sparse.csr_matrix((values[mask], indices[mask], starts), shape=A.getSize())
+    upper.data[starts[held]] = 1.0
+    return upper
 
 
 @contextmanager
@@ -434,7 +436,7 @@ def _petsc() -> Any:
 def _upper_runs(
     indptr: NDArray[np.int32], indices: NDArray[np.int32], values: Array, length: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], Array]:
-    """Return the runs of successive entries of each row that reach the upper half of a matrix.
+    """Return the runs of successive entries of each row that reach the upper triangle.
 
     The columns increase in each row. All entries are returned if not all rows consist of runs.
     """
@@ -452,23 +454,23 @@ def _row_numbers(indptr: NDArray[np.int32]) -> NDArray[np.int32]:
     return np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))
 
 
-def _scale_to_unit_diagonal(half: scipy.sparse.csr_matrix) -> Array:
-    """Scale the upper half of a matrix symmetrically in place, and return the scale of the rows."""
-    diagonal = half.diagonal()
+def _scale_to_unit_diagonal(upper: scipy.sparse.csr_matrix) -> Array:
+    """Scale an upper triangle symmetrically in place, and return the scale factors of the rows."""
+    diagonal = upper.diagonal()
     if not (diagonal > 0).all():
         raise CholmodError("a diagonal entry is not positive")
     scale = 1.0 / np.sqrt(diagonal)
-    half.data *= np.repeat(scale, np.diff(half.indptr))
-    half.data *= scale[half.indices]
+    upper.data *= np.repeat(scale, np.diff(upper.indptr))
+    upper.data *= scale[upper.indices]
     return np.asarray(scale)
 
 
 def _sparse(
     indptr: NDArray[np.int32], indices: NDArray[np.int32], values: NDArray[Any] | None = None
 ) -> _Sparse:
-    """Return a symmetric matrix for CHOLMOD, given by its upper half; it shares the arrays.
+    """Return a symmetric matrix for CHOLMOD, given by its upper triangle; it shares the arrays.
 
-    CHOLMOD reads the rows of the upper half as columns of the lower half.
+    CHOLMOD reads the rows of the upper triangle as columns of the lower triangle.
     """
     address = None if values is None else values.ctypes.data
     pointers = indptr.ctypes.data, indices.ctypes.data, None, address, None

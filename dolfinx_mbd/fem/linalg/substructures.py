@@ -95,7 +95,7 @@ class _PartFactor(CholmodFactor):
 
     Args:
         A: The matrix.
-        last: Which rows are the last ones.
+        last: Mask of the rows that are last in the ordering.
     """
 
     def __init__(self, A: PETSc.Mat, last: NDArray[np.bool_]) -> None:
@@ -108,9 +108,9 @@ class _PartFactor(CholmodFactor):
         self.corner = self.corner_block(self._places)  # L_p
         self.values = np.zeros(0)
 
-    def _ordering(self, half: scipy.sparse.csr_matrix, block: int) -> NDArray[np.int32]:
+    def _ordering(self, upper: scipy.sparse.csr_matrix, block: int) -> NDArray[np.int32]:
         """Return an ordering of the rows in which the shared unknowns are last."""
-        order = self._permutation(half, block)
+        order = self._node_ordering(upper, block)
         last = self._last[order]
         return np.concatenate([order[~last], order[last]])
 

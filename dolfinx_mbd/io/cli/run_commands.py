@@ -64,7 +64,7 @@ def _read_model_of(options: argparse.Namespace) -> Model:
 
 
 def _check(options: argparse.Namespace) -> int:
-    """Print the mechanism of a model file, or its errors; the exit code is 1 with errors."""
+    """Print the mechanism of a model file, or its errors; return 1 if there are errors."""
     from dolfinx_mbd.io.models import ModelFileError
 
     try:
@@ -101,9 +101,9 @@ def _assembly_errors(path: str, model: Model) -> list[str]:
         redundant = redundancies(system)
     except AssemblyError as error:
         return [document.message((), str(error))]
-    # Equilibria and linearizations accept redundant constraints
-    stopped = [name for name in ("simulate", "periodic") if name in model.analyses]
-    stopped = [n for n in stopped if model.analyses[n].get("redundant", "stop") == "stop"]
+    # Analyses that redundant constraints stop; equilibria and linearizations accept them
+    strict = [name for name in ("simulate", "periodic") if name in model.analyses]
+    strict = [n for n in strict if model.analyses[n].get("redundant", "stop") == "stop"]
     places: dict[tuple[str, ...], list[str]] = {}
     joints = len(system.joints)
     for each in redundant:
@@ -118,10 +118,10 @@ def _assembly_errors(path: str, model: Model) -> list[str]:
         document.message(place, f"redundant in this position: {'; '.join(names)}")
         for place, names in places.items()
     ]
-    if stopped:
+    if strict:
         cure = "Use a joint with fewer constraints (in a planar mechanism one revolute, otherwise "
         cure += "cylindrical and spherical joints) or the entry 'redundant: drop' in "
-        return [f"{text}. {cure}{' and '.join(map(repr, stopped))}" for text in texts]
+        return [f"{text}. {cure}{' and '.join(map(repr, strict))}" for text in texts]
     for text in texts:
         print(f"note: {text}")
     return []

@@ -1,8 +1,9 @@
-"""Solution of systems of equations with a symmetric matrix in a band.
+"""Solution of systems of equations with a symmetric band matrix.
 
-The matrix L D Lᵀ of N unknowns is factorized in place: each row of the band has D Lᵀ from the
-diagonal on, and ends with `PADDING` zeros, because four rows and four entries are used at once.
-`size` (2,) are N and the bandwidth, at the indices `UNKNOWNS` and `BANDWIDTH`.
+The matrix of N unknowns is factorized as L D Lᵀ in place. A row of the band array has the entries
+from the diagonal to the right: first of the matrix, afterwards of D Lᵀ. It ends with `PADDING`
+zeros, because the loops use four rows and four entries at once. The array `size` (2,) contains N
+and the bandwidth, at the indices `UNKNOWNS` and `BANDWIDTH`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ UNKNOWNS, BANDWIDTH = range(2)  #: Indices in `size`
 
 @inner_kernel
 def band_rows(size: Integers, band: Array) -> Array:
-    """Return the part of `band` with the factors, (unknowns, bandwidth + 1 + PADDING)."""
+    """Return the rows of `band` that are used, shape (unknowns, bandwidth + 1 + PADDING)."""
     count, width = size[UNKNOWNS], size[BANDWIDTH] + 1 + PADDING
     return band[: count * width].reshape(count, width)
 
@@ -31,32 +32,33 @@ def band_rows(size: Integers, band: Array) -> Array:
 def factorize(size: Integers, rows: Array, inverse: Array, x: Array) -> None:
     """Factorize the matrix as L D Lᵀ, with D Lᵀ in `rows`, and replace x (unknowns,) by L⁻¹ x.
 
-    `inverse` (unknowns,) are the reciprocal pivots. A row subtracts four earlier rows at once.
+    `inverse` (unknowns,) receives the reciprocal pivots. Multiples of four earlier rows are
+    subtracted from a row at once.
     """
-    count, width, row = size[UNKNOWNS], size[BANDWIDTH], rows.shape[1]
+    count, width, stride = size[UNKNOWNS], size[BANDWIDTH], rows.shape[1]
     flat = rows.reshape(rows.size)
     for r in range(count):
-        first, known, most = r * row, x[r], min(width, r)
+        first, right, most = r * stride, x[r], min(width, r)
         for k in range(1, most + 1, 4):
-            s, source = r - k, (r - k) * row + k  # the entry of the earlier row below the diagonal
+            s, source = r - k, (r - k) * stride + k  # `source` is the entry of row s in column r
             if s < 3:  # the first rows
                 for m in range(s + 1):
                     f1 = flat[source] * inverse[s - m]
                     subtract_multiple(flat, first, f1, source, width + 1 - k - m)
-                    known -= f1 * x[s - m]
-                    source += 1 - row
+                    right -= f1 * x[s - m]
+                    source += 1 - stride
                 continue
-            f1, f2 = flat[source] * inverse[s], flat[source + 1 - row] * inverse[s - 1]
-            f3 = flat[source + 2 * (1 - row)] * inverse[s - 2]
-            f4 = flat[source + 3 * (1 - row)] * inverse[s - 3]
-            subtract_multiples(flat, first, f1, f2, f3, f4, source, 1 - row, width + 1 - k)
-            known -= (f1 * x[s] + f2 * x[s - 1]) + (f3 * x[s - 2] + f4 * x[s - 3])
-        inverse[r], x[r] = 1.0 / flat[first], known
+            f1, f2 = flat[source] * inverse[s], flat[source + 1 - stride] * inverse[s - 1]
+            f3 = flat[source + 2 * (1 - stride)] * inverse[s - 2]
+            f4 = flat[source + 3 * (1 - stride)] * inverse[s - 3]
+            subtract_multiples(flat, first, f1, f2, f3, f4, source, 1 - stride, width + 1 - k)
+            right -= (f1 * x[s] + f2 * x[s - 1]) + (f3 * x[s - 2] + f4 * x[s - 3])
+        inverse[r], x[r] = 1.0 / flat[first], right
 
 
 @inner_kernel
 def substitute(size: Integers, rows: Array, inverse: Array, x: Array) -> None:
-    """Replace L⁻¹ b in x (N + bandwidth + PADDING,) by the solution for b; x ends with zeros."""
+    """Replace L⁻¹ b in x by the solution; x (N + bandwidth + PADDING,) ends with zeros after N."""
     count, width = size[UNKNOWNS], size[BANDWIDTH]
     for r in range(count - 1, -1, -1):
         row, total = rows[r], x[r]

@@ -41,8 +41,8 @@ CONTACT_RULES = gauss_points(24), gauss_points(8)
 _MAX_RADIUS = 5.0  # m; the largest guide bearings of hydraulic turbines have about 2 m
 _LENGTHS = (0.02, 100.0)  # of a bearing relative to its radius
 _CLEARANCES = (1e-5, 0.05)  # relative to the radius; 5e-4 to 5e-3 are usual
-# Pa s; light liquids have 2e-4, and oil of ISO VG 1500, the thickest class, has 1.4 at 40 °C
-_VISCOSITIES = (1e-4, 3.0)
+# Pa s; air has 1.8e-5, light liquids have 2e-4, and oil of ISO VG 1500, the thickest class, has 1.4 at 40 °C
+_VISCOSITIES = (1e-5, 3.0)
 
 
 @dataclass(frozen=True, eq=False)

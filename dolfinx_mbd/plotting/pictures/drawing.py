@@ -13,7 +13,7 @@ from dolfinx_mbd.plotting.pictures.canvas import DrawnSurface
 from dolfinx_mbd.plotting.scene.camera import Camera
 from dolfinx_mbd.plotting.scene.colours import field_of
 from dolfinx_mbd.plotting.scene.description import COLOURS, Scene, value_text
-from dolfinx_mbd.plotting.scene.mechanism_scene import SEEN
+from dolfinx_mbd.plotting.scene.mechanism_scene import VIEW_INSTANTS
 from dolfinx_mbd.plotting.scene.moving_surface import DISPLACEMENT
 from dolfinx_mbd.plotting.scene.tubes import Tube, mesh_of
 
@@ -59,7 +59,7 @@ class Drawing:
         scene, camera = self.scene, self.scene.camera
         count = len(scene.time)
         points = [scene.points]
-        for k in np.unique(np.linspace(0, count - 1, SEEN).round().astype(int)):
+        for k in np.unique(np.linspace(0, count - 1, VIEW_INSTANTS).round().astype(int)):
             for _, tubes in scene.tubes(k).values():
                 points += [_outline(tube, camera) for tube in tubes]
         if count == 1:

@@ -46,8 +46,8 @@ LARGE = 2000
 """Number of points of a surface above which only its outermost points determine the view."""
 OUTERMOST = 300
 """Number of directions in which the outermost points of a large surface are found."""
-SEEN = 40
-"""Number of instants that determine what the camera sees."""
+VIEW_INSTANTS = 40
+"""Number of instants whose points determine the view of the camera."""
 
 
 def mechanism_scene(
@@ -66,8 +66,8 @@ def mechanism_scene(
     Args:
         run: Result of a simulation, or a solution with one state.
         rows: Indices of the saved times.
-        kinds: Some of `MARKS`.
-        scale: Scale factor of the elastic displacement in what the camera sees.
+        kinds: Kinds of marks to draw, from `MARKS`.
+        scale: Factor of the elastic displacements for the choice of the view.
         view: View as for `plot_system`.
         values: Given values at the nodes of skins, by name of the body.
         quantity: Quantity that determines the colours; see `mesh_surfaces`.
@@ -78,7 +78,7 @@ def mechanism_scene(
     surfaces += mesh_surfaces(system, q, quantity, values, accuracy)
     frames = Frames(*frame_histories(system, q), _fixed_frames(system))
     lines = body_lines(system, q, 0.0)
-    instants = np.unique(np.linspace(0, len(rows) - 1, SEEN).round().astype(int))
+    instants = np.unique(np.linspace(0, len(rows) - 1, VIEW_INSTANTS).round().astype(int))
     visible = [frames.position[0]]
     for surface in map(_outermost_part, surfaces):
         visible += [surface.points(k, scale) for k in instants]
@@ -107,7 +107,7 @@ def mechanism_scene(
 
 
 def _outermost_part(surface: Surface) -> Surface:
-    """Return the surface, or only the outermost points of a large one."""
+    """Return a surface, or only the outermost points of a large surface."""
     skin = surface.skin
     if len(skin.points) <= LARGE:
         return surface
@@ -117,7 +117,7 @@ def _outermost_part(surface: Surface) -> Surface:
 
 
 def _arrows(run: Solution, rows: Rows, kinds: tuple[str, ...]) -> list[Arrow]:
-    """Return the arrows of the given kinds of marks."""
+    """Return the arrows of loads and of joint forces, if their kinds are in `kinds`."""
     arrows: list[Arrow] = []
     if "loads" in kinds:
         arrows += load_arrows(run, rows) + joint_arrows(run, rows, drivers=True)

@@ -1,17 +1,19 @@
 """Vibrations of mechanisms with mesh bodies, at rest or in steady rotation.
 
-The unknowns are the free nodes u of the bodies and the velocities s of frames and other bodies:
+The unknowns are the displacements u of the free nodes of the bodies, and the small displacements
+and rotations s of the interface frames and of the other bodies:
 
-    M ẍ + C ẋ + K x + Gᵀμ = 0,    x = (u, s),
+    M ẍ + C ẋ + K x + Gᵀμ = 0,    G x = 0,    x = (u, s),
 
-with the tangent stiffness K at the equilibrium, which contains the stress, the loads and the
-derivatives of the constraints times their reactions. Block Lanczos with (K + b M)⁻¹M gives the
-modes without damping; the mesh bodies condense their free nodes as in a time step, with b for the
-derivative of the accelerations.
+where μ are the changes of the reactions and G is the gradient of the constraints. The tangent
+stiffness K at the equilibrium contains the stress, the loads and the derivatives of the constraints
+times their reactions. Block Lanczos with (K + b M)⁻¹M gives the modes without damping. The mesh
+bodies condense their free nodes as in a time step; the shift b has the place of ∂ẍ/∂x, the
+derivative of the accelerations in the iteration matrix of the step.
 
 Damping and forces that do not conserve energy couple these modes, and so do the gyroscopic forces
-of a rotation. Their effect is projected on the modes; corrections (K + b M)⁻¹r with the residuals r
-of the poles extend the basis until the poles converge (Davidson's method).
+of a rotation. The equations are projected on the modes; corrections (K + b M)⁻¹r with the residuals
+r of the poles extend the basis until the poles converge (Davidson's method).
 
 References:
     Sleijpen, Booten, Fokkema, van der Vorst (1996), Jacobi-Davidson type methods for generalized
@@ -47,20 +49,21 @@ from dolfinx_mbd.structures.mesh_bodies.small_vibrations import SmallVibrations
 __all__ = ["VibrationModes", "mesh_linearization", "vibration_modes"]
 
 Complex = NDArray[np.complex128]
-Matrices = tuple[Array, Array, Array]
+Matrices = tuple[Array, Array, Array]  # M, C and K in a basis of motions
 
 _TOLERANCE = 1e-10  # residual of a mode without damping, relative to its squared frequency
-_CONVERGED = 1e-9  # residual of a damped mode
-# Residual at which round-off may end the iterations, after some without an improvement
+_CONVERGED = 1e-9  # residual of a damped mode of unit length, after (K + b M)⁻¹
+# After `_PATIENCE` iterations without an improvement, a residual up to `_STALLED` is accepted
 _STALLED, _PATIENCE = 1e-7, 3
 _ROUNDS = 60  # largest number of extensions of the basis
-_RESPONSES = 4  # number of iterations for static responses
-# Squared frequencies below this fraction of the shift are zero; round-off gives rigid motions up to
-# 1e-7 of the shift
+_RESPONSES = 4  # number of iterations of (K + b M)⁻¹ that compute the static responses K⁻¹f
+# Squared frequencies below this fraction of the shift are set to zero; for rigid motions, round-off
+# gives up to 1e-7 of the shift
 _ZERO = 1e-6
-_DEPENDENT = 1e-4  # corrections below this fraction of the largest one count as zero
-_SWEEPS = 3  # number of orthogonalizations
-_MOVING = 1e-12  # largest displacement that counts as zero, relative to the increments
+# Corrections below this fraction of the largest one are linearly dependent on the basis
+_DEPENDENT = 1e-4
+_SWEEPS = 3  # number of orthogonalizations of new motions to the basis
+_MOVING = 1e-12  # displacements up to this fraction of the largest increment count as zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +147,8 @@ def mesh_linearization(
 ) -> LinearizedSystem:
     """Linearize a mechanism with mesh bodies in the coordinates of its lowest modes.
 
-    With inputs, the last coordinates are the static responses to them. The other arguments are
-    those of `vibration_modes`; its errors are raised. Collective.
+    With inputs, the last coordinates are the static responses to the inputs. The function has the
+    other arguments and the errors of `vibration_modes`. Collective over the meshes.
     """
     nodal, forces, _ = input_forces(Assembler(system), state, inputs, Outputs(None))
     with SmallVibrations(system, state) as small:
@@ -175,12 +178,15 @@ def mesh_linearization(
 
 
 class _Subspace:
-    """M-orthonormal motions V with M V, C V, and (K + b M) V of the parts of K.
+    """An M-orthonormal basis V of motions, and the products of the matrices with it.
+
+    The products are M V, C V, and those with the antisymmetric part of K (`NV`) and with K + b M
+    without the antisymmetric part (`KV`).
 
     Args:
-        small: Operators.
+        small: Operators of the small vibrations.
         V: Modes without damping.
-        squares: Their squared angular frequencies.
+        squares: Squared angular frequencies of these modes.
     """
 
     def __init__(self, small: SmallVibrations, V: Array, squares: Array) -> None:
@@ -189,18 +195,18 @@ class _Subspace:
         self.KV = self.MV * (squares + small.shift)  # without the antisymmetric part
 
     def parts(self) -> tuple[Array, Array, Array, Array]:
-        """Return M, C, the antisymmetric and the symmetric part of K in the basis."""
+        """Return VᵀMV, VᵀCV, and the antisymmetric and the symmetric part of VᵀKV."""
         b, products = self.small.shift, (self.MV, self.CV, self.NV, self.KV)
         m, c, a, k = (gram(self.small.comm, self.V, Y) for Y in products)
         return 0.5 * (m + m.T), c, a, 0.5 * (k + k.T) - 0.5 * b * (m + m.T)
 
     def matrices(self) -> Matrices:
-        """Return M, C and K in the basis."""
+        """Return VᵀMV, VᵀCV and VᵀKV."""
         m, c, a, k = self.parts()
         return m, c, k + a
 
     def add(self, W: Array, G: Array) -> bool:
-        """Add motions with (K + b M) W = G; return whether one is independent of the others."""
+        """Add the solutions W of (K + b M) W = G to V; return whether V has grown."""
         new = _orthonormal(self.small, self.V, self.MV, self.KV, W, G)
         if new is None:
             return False
@@ -212,16 +218,16 @@ class _Subspace:
         return True
 
     def keep(self, count: int) -> None:
-        """Remove all but the first motions."""
+        """Keep only the first `count` motions."""
         names = "V", "MV", "CV", "NV", "KV"
         vars(self).update({name: vars(self)[name][:, :count] for name in names})
 
     def add_responses(self, load: Array) -> None:
-        """Add the static responses to a block of forces of the modes that V lacks."""
+        """Add the static responses to forces (owned rows, k), without their part in the modes."""
         small = self.small
         modes, products = self.V[:, : self._count], self.MV[:, : self._count]
         G = W = load
-        for count in range(_RESPONSES):  # the difference of K + b M and K vanishes
+        for count in range(_RESPONSES):  # the iteration removes b M from K + b M
             G = load + small.shift * small.mass(W) if count else load
             G = np.asfortranarray(G - products @ gram(small.comm, modes, G))
             W = small.solve(G)

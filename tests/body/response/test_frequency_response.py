@@ -137,14 +137,14 @@ def test_half_power_width_of_free_modes(body: ReducedBody, kind: str, mode: int)
     loss = 2 * zeta if kind == "structural" else 0.0
     motion = np.abs(body.point("middle").modes[mode])
     axis = "xyz"[int(np.argmax(motion))]
-    H, at = peak(
+    H, peak_frequency = peak(
         body.with_damping(damping),
         f,
         2 * zeta * f,
         (f"middle u{axis}", f"middle f{axis}"),
         loss_factor=loss,
     )
-    resonance = half_power(at, H)
+    resonance = half_power(peak_frequency, H)
     assert resonance.frequency == pytest.approx(f, rel=1e-5)
     assert resonance.width == pytest.approx(2 * zeta * f, rel=2e-3)
     expected = motion.max() ** 2 / (2 * zeta * (2 * np.pi * f) ** 2)
@@ -267,8 +267,8 @@ def test_small_motions_are_those_of_the_multibody_kernel(body: ReducedBody) -> N
     wrenches = np.zeros((2, 6))
     arm = S - body.total_mass * left
     inner = second - np.outer(left, S) - np.outer(arm, left)
-    turn = inner @ (w @ w) - (w @ w) @ inner
-    wrenches[0] = [*(w @ w @ arm), turn[1, 2], turn[2, 0], turn[0, 1]]
+    commutator = inner @ (w @ w) - (w @ w) @ inner
+    wrenches[0] = [*(w @ w @ arm), commutator[1, 2], commutator[2, 0], commutator[0, 1]]
     residual, scale = np.zeros(6 + n), np.zeros(6 + n)
     state = BodyState(0.0, q, v, a, np.zeros(3), wrenches)
     flexible.residual(state, residual, scale)

@@ -58,8 +58,8 @@ def measured(
 
 
 def test_mac() -> None:
-    turned = np.array([[1.0, 1j], [1j, -1.0], [1.0, -1j]])
-    assert mbd.design.mac(turned[:1], turned) == pytest.approx(
+    complex_shapes = np.array([[1.0, 1j], [1j, -1.0], [1.0, -1j]])
+    assert mbd.design.mac(complex_shapes[:1], complex_shapes) == pytest.approx(
         np.array([[1.0, 1.0, 0.0]]), abs=1e-15
     )
     assert mbd.design.mac([[1.0, 1j]], [[1j, -1.0]]) == pytest.approx(1.0, abs=1e-15)
@@ -114,8 +114,8 @@ def test_derivatives_at_a_double_mode(comm: MPI.Intracomm) -> None:
     a, b, c, d = (test.predict(bar(comm, 200e9, SIDE + s * step))[0] for s in (-2, -1, 1, 2))
     difference = (8 * (c - b) - (d - a)) / (12 * step)
     assert derivative == pytest.approx(difference, rel=1e-6, abs=1e-6 * np.abs(difference).max())
-    turned = [0.8 * shapes[0] / 1.0 + 0.6 * shapes[1] / -2.0]  # a combination of the pair
-    mixed = mbd.design.ModalTest(f[:1], turned, SENSORS).predict(table)[1]["E"]
+    combination = [0.8 * shapes[0] / 1.0 + 0.6 * shapes[1] / -2.0]  # a combination of the pair
+    mixed = mbd.design.ModalTest(f[:1], combination, SENSORS).predict(table)[1]["E"]
     assert mixed == pytest.approx(table["E"].frequencies[:1], rel=1e-9)
 
 

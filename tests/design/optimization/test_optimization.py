@@ -120,7 +120,7 @@ def strip(low: float, high: float) -> tuple[dict[str, mbd.design.Limits], float]
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-6])
 @pytest.mark.parametrize(("low", "high"), [(15.0, 6e-7), (20.0, 1e-6)])
 def test_two_active_limits(method: Any, tolerance: float, low: float, high: float) -> None:
-    """Both limits determine the minimum; a point at a distance from them is not enough."""
+    """The minimum is where both limits are active; a point at a distance from them is no result."""
     limits, least = strip(low, high)
 
     def area(p: Any) -> tuple[float, dict[str, float]]:

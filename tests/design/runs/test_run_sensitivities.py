@@ -166,11 +166,11 @@ def test_bodies_that_jump_are_errors() -> None:
     """The sign of a mode changes at the value; a large step of a smooth function is no error."""
 
     def build(p: Mapping[str, float], turns: bool = True) -> mbd.System:
-        body, turn = rod(), np.ones(2)
-        turn[0] = -1.0 if turns and p["x"] > 1.0 else 1.0
+        body, signs = rod(), np.ones(2)
+        signs[0] = -1.0 if turns and p["x"] > 1.0 else 1.0
         changed = body.replace(
             stiffness=(1 + (p["x"] - 1) ** 2) * body.stiffness,
-            interfaces=[replace(i, motion=i.motion * turn) for i in body.interfaces],
+            interfaces=[replace(i, motion=i.motion * signs) for i in body.interfaces],
         )
         return mbd.System([mbd.Ground(), mbd.FlexibleBody("rod", changed)])
 
@@ -258,10 +258,10 @@ def test_changed_lengths_in_short_steps() -> None:
         pin = r * np.array([np.cos(phi0), np.sin(phi0), 0.0])
         end = np.array([pin[0] + np.sqrt(length**2 - pin[1] ** 2), 0.0, 0.0])
         ground = mbd.Ground({"pivot": mbd.Frame(), "guide": mbd.Frame(axes=along)})
-        turned = (np.cos(phi0 / 2), 0, 0, np.sin(phi0 / 2))
+        crank_rotation = (np.cos(phi0 / 2), 0, 0, np.sin(phi0 / 2))
         small = 1e-9, [1e-11] * 3
         ends = {"pivot": mbd.Frame(), "pin": mbd.Frame((r, 0, 0))}
-        crank = mbd.RigidBody("crank", *small, frames=ends, rotation=turned)
+        crank = mbd.RigidBody("crank", *small, frames=ends, rotation=crank_rotation)
         ends = {"big": mbd.Frame(), "small": mbd.Frame((length, 0, 0))}
         rod = mbd.RigidBody("rod", *small, frames=ends)
         rod = mbd.place(rod, by="big", at=pin, rotation=(0, 0, -np.arcsin(pin[1] / length)))

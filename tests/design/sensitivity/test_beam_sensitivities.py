@@ -359,6 +359,6 @@ def test_errors(comm: MPI.Intracomm) -> None:
         mbd.sensitivities(reduced(model, options=lumped), [E])
     skew = mbd.BeamModel(chain(UNEVEN, comm, SKEW[:, 0]), model.section, mbd.STEEL, SKEW)
     x = ufl.SpatialCoordinate(skew.mesh)
-    turn = mbd.Parameter("turn", "shape", velocity=ufl.as_vector([x[1], -x[0], 0 * x[0]]))
+    rotation = mbd.Parameter("turn", "shape", velocity=ufl.as_vector([x[1], -x[0], 0 * x[0]]))
     with pytest.raises(InputError, match="along the beam"):
-        mbd.sensitivities(reduced(skew, {"a": SHIFT + UNEVEN[0] * SKEW[:, 0]}, {}), [turn])
+        mbd.sensitivities(reduced(skew, {"a": SHIFT + UNEVEN[0] * SKEW[:, 0]}, {}), [rotation])

@@ -182,9 +182,9 @@ def test_rotation(comm: MPI.Intracomm) -> None:
     for name, axes in {"point_modes": "kl,pka->pla", "skin_modes": "kl,kpa->lpa"}.items():
         expected[name] = values[name] @ spin.T - np.einsum(axes, mix, values[name])
     expected["first_moments"] = S @ spin.T - A.T @ S
-    turn = np.einsum("ac,klcb->klab", spin, H) + np.einsum("bc,klac->klab", spin, H)
-    turn -= np.einsum("mk,mlab->klab", A, H) + np.einsum("ml,kmab->klab", A, H)
-    expected["second_moments"] = turn
+    change = np.einsum("ac,klcb->klab", spin, H) + np.einsum("bc,klac->klab", spin, H)
+    change -= np.einsum("mk,mlab->klab", A, H) + np.einsum("ml,kmab->klab", A, H)
+    expected["second_moments"] = change
     check(expected, combined(table, {"motion": 1.0}), values)
 
 

@@ -541,8 +541,8 @@ def test_tangled_mesh(comm: MPI.Intracomm, cell: CellType) -> None:
     model = mbd.ElasticModel(box(comm, cell=cell), mbd.STEEL)
     base = mbd.reduce(model, interfaces=["left"], num_modes=2)
     x = ufl.SpatialCoordinate(model.plain_mesh)
-    flat, turned = ufl.as_vector([x[0], -4 * x[1], 0 * x[2]]), ufl.as_vector([-x[1], x[0], 0])
-    velocities = {"flat": flat, "turned": turned}
+    flat, rotation = ufl.as_vector([x[0], -4 * x[1], 0 * x[2]]), ufl.as_vector([-x[1], x[0], 0])
+    velocities = {"flat": flat, "turned": rotation}
     parameters = [mbd.Parameter(k, "shape", velocity=v) for k, v in velocities.items()]
     table = mbd.sensitivities(base, [*parameters, mbd.Parameter("E", "young")])
     assert table["flat"].limits == pytest.approx((-1.0, 0.25), rel=1e-12)

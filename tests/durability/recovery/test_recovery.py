@@ -113,14 +113,14 @@ def test_pulled_and_bent_bar(bar: mbd.reduction.Reduction, recovery: Recovery) -
     end = np.array([force, 0, 0, 0, 0, moment])
     eta = static_eta(bar.body, np.stack([-end, end])[None])[0]
     y = np.array([0.003, 0.01, 0.0187])
-    at = np.stack([np.full(3, 0.0677), y, np.full(3, 0.0051)], axis=1)
+    points = np.stack([np.full(3, 0.0677), y, np.full(3, 0.0051)], axis=1)
     expected = force / (HEIGHT * WIDTH) - moment * (y - HEIGHT / 2) / (WIDTH * HEIGHT**3 / 12)
-    stress = recovery.at("stress", eta, at)[0]
+    stress = recovery.at("stress", eta, points)[0]
     assert np.allclose(stress[:, 0, 0], expected, rtol=1e-4)
     stress[:, 0, 0] = 0.0
     assert np.abs(stress).max() < 1e-4 * np.abs(expected).max()
     assert np.allclose(
-        recovery.at("greatest principal", eta, at)[0], np.maximum(expected, 0), atol=1e4
+        recovery.at("greatest principal", eta, points)[0], np.maximum(expected, 0), atol=1e4
     )
 
 

@@ -186,12 +186,12 @@ def test_few_modes_in_a_mechanism(rod: tuple[mbd.fem.TaggedMesh, mbd.reduction.R
     correction, whole = (with_correction(r, cases) for r in (few, bar))
     recovery = Recovery(correction, stress=STEEL)
 
-    at = np.array([[0.0061, 0.0031, 0.0023], [LENGTH - 0.0083, 0.0161, 0.0023]])
-    exact = Recovery(whole, stress=STEEL).at("stress", all_modes.body("rod"), at)
+    points = np.array([[0.0061, 0.0031, 0.0023], [LENGTH - 0.0083, 0.0161, 0.0023]])
+    exact = Recovery(whole, stress=STEEL).at("stress", all_modes.body("rod"), points)
     values = {
-        "few": Recovery(few, stress=STEEL).at("stress", motion, at),
-        "all": Recovery(bar, stress=STEEL).at("stress", all_modes.body("rod"), at),
-        "few, corrected": recovery.at("stress", motion, at),
+        "few": Recovery(few, stress=STEEL).at("stress", motion, points),
+        "all": Recovery(bar, stress=STEEL).at("stress", all_modes.body("rod"), points),
+        "few, corrected": recovery.at("stress", motion, points),
     }
     error = {k: np.abs(v - exact).max() / np.abs(exact).max() for k, v in values.items()}
     assert error["few"] > 0.5

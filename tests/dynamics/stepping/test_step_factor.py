@@ -23,9 +23,9 @@ def engine() -> mbd.System:
 
 def random_matrix(system: mbd.System, rng: np.random.Generator) -> np.ndarray:
     """Return a random matrix with the sparsity of the equations of a step."""
-    at = Assembler(system)
+    assembler = Assembler(system)
     n, bodies = system.num_velocities, len(system.bodies)
-    couplings = at.loads.couplings()
+    couplings = assembler.loads.couplings()
     A = np.zeros((n + system.num_constraints,) * 2)
     for i in range(bodies):
         for k in (i, *couplings[i]):

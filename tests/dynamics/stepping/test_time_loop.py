@@ -1,4 +1,4 @@
-"""The time loop: the same motion however it is computed, and no step that is not converged."""
+"""The time loop: equal motions from all ways of its computation, and only converged steps."""
 
 from __future__ import annotations
 
@@ -118,14 +118,14 @@ def errors(
     for _ in range(steps):
         state = stepper.step(state, dt)
         not_evaluated += evaluated[-1] > 1.0
-        at = other.assembler
-        at.put(state)
-        at.residual(state.time)
+        eqs = other.assembler
+        eqs.put(state)
+        eqs.residual(state.time)
         check = other.corrector
-        residual = check.measure.residual(at, other.tolerance, a_by_move)
+        residual = check.measure.residual(eqs, other.tolerance, a_by_move)
         check.restore_factor(corrector.factor_memory())
         if check.factor is None:
-            check.refactor(state.time, dt, np.zeros(len(at.v)), derivatives)
+            check.refactor(state.time, dt, np.zeros(len(eqs.v)), derivatives)
         correction = check.correction(a_by_move)
         largest.append(max(residual, check.joint_error(correction, a_by_move, True)))
     return largest, not_evaluated
@@ -150,9 +150,9 @@ def test_residuals_are_evaluated_with_an_outdated_matrix() -> None:
     ground = Ground({"o": Frame()})
     rod = distance("rod", ground.frame("o"), bob.frame("c"))
     system = System([ground, bob], [rod], gravity=(0, 0, -9.81))
-    turn = np.sqrt(9.81 / (length * np.cos(tilt)))
-    start = consistent_state(system, v=np.array([0, turn * place[0], 0, 0, 0, 0]))
-    largest, _ = errors(system, start, 2000, dt=np.pi / turn / 1000)
+    omega = np.sqrt(9.81 / (length * np.cos(tilt)))
+    start = consistent_state(system, v=np.array([0, omega * place[0], 0, 0, 0, 0]))
+    largest, _ = errors(system, start, 2000, dt=np.pi / omega / 1000)
     assert max(largest) <= 1.0
 
 
@@ -258,8 +258,8 @@ class Point:
             rng.normal(size=k) for k in (s.num_coordinates, s.num_velocities, s.num_velocities)
         )
         for part in s.q_slices:
-            turn = self.q[part.start + 3 : part.start + 7]
-            turn /= np.linalg.norm(turn)
+            quaternion = self.q[part.start + 3 : part.start + 7]
+            quaternion /= np.linalg.norm(quaternion)
         self.q[7:] *= 0.1
         self.wrenches = rng.normal(size=(s.num_frames, 6))
 

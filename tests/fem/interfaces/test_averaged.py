@@ -68,8 +68,8 @@ def test_rows_are_the_integrals(comm: MPI.Intracomm) -> None:
     """d and θ of a field u are mean(u) + θ×(x_k − x_c) and I⁻¹∫ξ×u over the facets."""
     mesh = build_mesh(ConnectingRod(size=0.012), comm)
     problem = elastic_problem(ElasticModel(mesh, STEEL))
-    at = np.array([0.01, 0.02, -0.03])
-    specs = {"small_end": InterfaceSpec(point=at, kind="averaged")}
+    point = np.array([0.01, 0.02, -0.03])
+    specs = {"small_end": InterfaceSpec(point=point, kind="averaged")}
     (small,) = mesh_interfaces(mesh, problem.space, specs)
     u = fem.Function(problem.space)
     u.interpolate(lambda x: np.stack([x[1] ** 2, x[0] * x[2] - x[1], 3 * x[0] ** 2 + x[2]]))
@@ -89,7 +89,7 @@ def test_rows_are_the_integrals(comm: MPI.Intracomm) -> None:
     )  # fmt: skip
     theta = np.linalg.solve(inertia, [integral(ufl.cross(xi, u)[i]) for i in range(3)])
     mean = np.array([integral(u[i]) for i in range(3)]) / area
-    d = mean + np.cross(theta, at - centroid)
+    d = mean + np.cross(theta, point - centroid)
     displacements = u.x.array[: problem.num_owned, None]
     motion = gram(comm, rows(problem, small), displacements)[:, 0]
     # The area element of a curved facet is not polynomial: quadratures of two degrees differ.

@@ -273,7 +273,7 @@ def test_one_averaged_interface(comm: MPI.Intracomm, solver: str) -> None:
 
 
 def test_negative_stiffness_is_refused_by_both_iterations(comm: MPI.Intracomm) -> None:
-    """Both iterations detect a negative stiffness that the coarse level does not reveal."""
+    """Solver and eigensolver detect a negative stiffness that the coarse level does not reveal."""
     problem, _, dofs = held(comm)
     solver = IterativeSolver(problem.stiffness, problem.space, dofs, prefix="test_")
     solver.matrix.scale(-1.0)

@@ -55,12 +55,12 @@ def dense(A: PETSc.Mat) -> Array:
 def test_solutions_are_those_of_lapack(
     small: int, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """METIS orders nodes (blocks of 3) or rows, CHOLMOD matrices below `small` rows."""
+    """METIS orders nodes (blocks of 3) or rows; CHOLMOD orders matrices below `small` rows."""
     monkeypatch.setattr(cholmod, "SMALL", small)
     A = held_bar()
     B = loads(A)
-    monkeypatch.setattr(cholmod, "_upper_half", lambda *_: half)
-    half = scipy.sparse.csr_matrix(np.triu(dense(A)))
+    monkeypatch.setattr(cholmod, "_upper_triangle", lambda *_: upper)
+    upper = scipy.sparse.csr_matrix(np.triu(dense(A)))
     sized = PETSc.Mat().createAIJ(A.getSize(), bsize=block, nnz=1, comm=MPI.COMM_SELF)
     factor = CholmodFactor(sized)
     exact = scipy.linalg.solve(dense(A), B, assume_a="pos")
@@ -72,8 +72,8 @@ def test_solutions_are_those_of_lapack(
 def test_nodes_are_ordered_as_a_whole() -> None:
     """The ordering is a permutation in which the three rows of a node are neighbours."""
     A = held_bar((30, 3, 3))
-    half = cholmod._upper_half(A)
-    order = CholmodFactor(A)._permutation(half, A.getBlockSize())
+    upper = cholmod._upper_triangle(A)
+    order = CholmodFactor(A)._node_ordering(upper, A.getBlockSize())
     assert np.array_equal(np.sort(order), np.arange(A.getSize()[0]))
     assert np.array_equal(order.reshape(-1, 3) - order[::3, None], [[0, 1, 2]] * (len(order) // 3))
 
@@ -91,13 +91,13 @@ def test_entries_of_a_factor_are_counted_without_a_matrix(cells: tuple[int, int,
     factor.destroy()
 
 
-def test_upper_half_contains_no_zeros() -> None:
-    """Held rows and columns are stored as zeros; they have one entry each in the upper half."""
+def test_upper_triangle_contains_no_zeros() -> None:
+    """Held rows and columns are stored as zeros; they have one entry each in the upper triangle."""
     A = held_bar()
-    half = cholmod._upper_half(A)
-    assert np.array_equal(half.toarray(), np.triu(dense(A)))
-    assert (half.data != 0).all()
-    assert half.nnz < 0.5 * len(A.getValuesCSR()[2])
+    upper = cholmod._upper_triangle(A)
+    assert np.array_equal(upper.toarray(), np.triu(dense(A)))
+    assert (upper.data != 0).all()
+    assert upper.nnz < 0.5 * len(A.getValuesCSR()[2])
 
 
 @pytest.mark.parametrize(("cells", "length"), [((40, 3, 3), 0.2), ((300, 1, 1), 10.0)])
@@ -180,8 +180,8 @@ def test_held_rows_need_no_copy() -> None:
     constrain(A, held, 1.0)
     B = loads(A)
     expected = solve(cholesky(A, prefix="cholmod_test_"), B)
-    half = cholmod._upper_half(K, held)
-    assert (half != cholmod._upper_half(A)).nnz == 0
+    upper = cholmod._upper_triangle(K, held)
+    assert (upper != cholmod._upper_triangle(A)).nnz == 0
     for options in (None, MUMPS, {"mat_cholmod_print": 0}):
         ksp = held_cholesky(K, held, prefix="cholmod_test_", options=options)
         assert (ksp.getOperators()[0].handle == K.handle) == (options is None)

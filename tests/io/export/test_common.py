@@ -60,7 +60,7 @@ def test_units_by_name(name: str, factors: tuple[float, ...], force: str) -> Non
 
 @pytest.mark.parametrize("value", ["mm", "mm-stone-s", "MM-T-S", "mm_t", 1e-3])
 def test_wrong_units_of_reading_and_writing(value: object) -> None:
-    """Both errors have the same text; reading also accepts a unit of length."""
+    """Reading and writing raise errors of the same text; reading also accepts a unit of length."""
     with pytest.raises(InputError) as written:
         as_units(value)  # type: ignore[arg-type]
     assert str(written.value).startswith("units must be a system of units LENGTH-MASS-TIME, such")

@@ -56,8 +56,8 @@ def test_dmig(tmp_path: Path) -> None:
     ):  # fmt: skip
         A, rows, columns = model.dmig[name].get_matrix(is_sparse=False, apply_symmetry=True)
         assert model.dmig[name].matrix_form == 6
-        at = {key: index for index, key in rows.items()}
-        there = [at[key] for key in order]
+        number = {key: index for index, key in rows.items()}
+        there = [number[key] for key in order]
         assert rows == columns
         read[name] = A[np.ix_(there, there)]
         assert relative(read[name], matrix) < 1e-9

@@ -59,9 +59,9 @@ def flap(gamma: float) -> float:
 
 def rows(file: SidFile, z: np.ndarray, rates: np.ndarray, force: np.ndarray, spin: float):
     """Return the rows of a body at rest in a frame that spins about z."""
-    turn = z[3:6]
-    size = np.linalg.norm(turn)
-    axis = turn / size if size else np.array([1.0, 0.0, 0.0])
+    rotation = z[3:6]
+    size = np.linalg.norm(rotation)
+    axis = rotation / size if size else np.array([1.0, 0.0, 0.0])
     quaternion = np.array([np.cos(size / 2), *(np.sin(size / 2) * axis)])
     R, Omega = rotation_matrix(quaternion), np.array([0.0, 0.0, spin])
     q = np.concatenate([z[:3], quaternion, z[6:]])

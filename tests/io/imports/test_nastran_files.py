@@ -103,9 +103,9 @@ def test_frequencies_of_two_superelements(files: Path) -> None:
     K, M = np.zeros((2, shared + sum(modes), shared + sum(modes)))
     for k, element in enumerate(parts):
         start = shared + sum(modes[:k])
-        at = np.r_[:shared, start : start + modes[k]]
-        K[np.ix_(at, at)] += element.stiffness
-        M[np.ix_(at, at)] += element.mass
+        dofs = np.r_[:shared, start : start + modes[k]]
+        K[np.ix_(dofs, dofs)] += element.stiffness
+        M[np.ix_(dofs, dofs)] += element.mass
     shift = 1e3  # (M is singular: some of the modes of the deck are not used)
     inverse = scipy.linalg.eigvalsh(M, K + shift * M)
     squares = 1 / inverse[inverse > 1e-9][::-1] - shift
@@ -153,8 +153,8 @@ def test_errors_of_a_punch_file(files: Path, tmp_path: Path) -> None:
     (K, M), coordinates = local_matrices(files, "inboard")
     rows = [k for k, key in enumerate(coordinates) if key not in ((3, 4), (3, 5))]
     pair = {n: A[np.ix_(rows, rows)] for n, A in (("KAA", K), ("MAA", M))}
-    at = [coordinates[k] for k in rows]
-    lines = [line for n, A in pair.items() for line in _dmig_matrix(n, A, at)]
+    places = [coordinates[k] for k in rows]
+    lines = [line for n, A in pair.items() for line in _dmig_matrix(n, A, places)]
     path.write_text(text + "\n".join(lines) + "\n")
     with pytest.raises(MatrixError, match=r"grid 3 has only the components 1236; .* need all six"):
         read_dmig(path)

@@ -178,11 +178,11 @@ def test_coordinate_systems_of_grids(tmp_path: Path) -> None:
     lines = path.read_text().split("\n")
     system = ["CORD2R  5               0.0     0.0     0.0     1.0     0.0     0.0",
               "        0.0     1.0     0.0"]  # fmt: skip
-    at = next(k for k, line in enumerate(lines) if line.startswith("GRID*"))
-    turned = list(lines)
+    first_line = next(k for k, line in enumerate(lines) if line.startswith("GRID*"))
+    changed = list(lines)
     # second line of GRID*: the third field is CD, the system of displacements
-    turned[at + 1] = turned[at + 1][:24] + f"{5:16}"
-    (tmp_path / "turned.pch").write_text("\n".join(turned + system) + "\n")
+    changed[first_line + 1] = changed[first_line + 1][:24] + f"{5:16}"
+    (tmp_path / "turned.pch").write_text("\n".join(changed + system) + "\n")
     first = np.kron(np.eye(2), [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])  # of its axes
     for name in ("stiffness", "mass"):
         local, basic = (getattr(read_dmig(p), name) for p in (path, tmp_path / "turned.pch"))

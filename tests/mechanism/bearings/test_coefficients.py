@@ -68,7 +68,7 @@ def test_lund_and_thomsen(row: tuple[float, ...]) -> None:
 
 
 def test_a_journal_settles_at_the_equilibrium() -> None:
-    """A stable rotor that starts in the centre; the power of the film is that of the drive."""
+    """A stable rotor starts in the centre, and the film dissipates the power of the drive."""
     mass = 0.3 * bearing_coefficients(FILM, [SPEED], (0.0, -LOAD)).critical_mass[0]
     system = rigid_rotor(FILM, mass, SPEED, LOAD, np.zeros(2))
     period = 2 * np.pi / SPEED

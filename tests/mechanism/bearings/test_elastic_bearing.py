@@ -61,10 +61,10 @@ def pair(rng: np.random.Generator) -> FramePair:
 
 def moved(at: FramePair, step: np.ndarray, rates: np.ndarray) -> FramePair:
     """Return the pair after increments of poses and velocities (12,), in global components."""
-    turn = [exp_rotation(step[k : k + 3]) for k in (3, 9)]
+    rotations = [exp_rotation(step[k : k + 3]) for k in (3, 9)]
     return FramePair(
-        at.p1 + step[:3], turn[0] @ at.Q1, at.u1 + rates[:6],
-        at.p2 + step[6:9], turn[1] @ at.Q2, at.u2 + rates[6:],
+        at.p1 + step[:3], rotations[0] @ at.Q1, at.u1 + rates[:6],
+        at.p2 + step[6:9], rotations[1] @ at.Q2, at.u2 + rates[6:],
     )  # fmt: skip
 
 
@@ -91,11 +91,11 @@ def test_default_grid(cavitation: Cavitation) -> None:
 def test_derivatives() -> None:
     """Derivatives by frames, by the coefficients of w and by all rates agree with differences."""
     rng = np.random.default_rng(3)
-    film, at = bearing(elastic_body()), pair(rng)
+    film, motion = bearing(elastic_body()), pair(rng)
     m = len(film.surface)
     s = np.array([rng.normal(size=m) * 2e-6, rng.normal(size=m) * 1e-3])
-    D, E = film.derivatives(at, s)
-    scale = np.abs(film.wrenches(at, s)).max()
+    D, E = film.derivatives(motion, s)
+    scale = np.abs(film.wrenches(motion, s)).max()
     lengths = np.concatenate([np.tile([1e-9] * 3 + [1e-6] * 3, 2), np.full(m, 1e-9)])
     speeds = np.concatenate([np.tile([1e-5] * 3 + [1e-2] * 3, 2), np.full(m, 1e-6)])
     for columns, steps, number in ((D, lengths, 0), (E, speeds, 1)):
@@ -108,7 +108,7 @@ def test_derivatives() -> None:
                 change[number] = unit[:12]
                 t = s.copy()
                 t[number] += unit[12:]
-                values.append(film.wrenches(moved(at, *change), t))
+                values.append(film.wrenches(moved(motion, *change), t))
             difference = 0.5 * (values[0] - values[1])
             error = np.abs(columns[:, k] * h - difference).max()
             assert error < 1e-4 * np.abs(difference).max() + 1e-9 * scale, (number, k)
@@ -126,15 +126,15 @@ def oval_film() -> tuple[ElasticBearing, np.ndarray]:
 def test_power_is_that_of_shear_and_of_the_pressure_gradient() -> None:
     """The power of all forces is −∫ h³|∇p|²/(12 μ) dA minus that of the friction of rotation."""
     film, s = oval_film()
-    at = pair(np.random.default_rng(8))
-    wrenches, y = film.wrenches(at, s), film.pair_motion(at)
+    motion = pair(np.random.default_rng(8))
+    wrenches, y = film.wrenches(motion, s), film.pair_motion(motion)
     grid = film.grid
     h, q, flow = grid.gap(y, film.displacement(s[0]))[0], grid._q, grid._flow
     assert h.min() > 4 * film.asperities.roughness
     loss = (flow[0] * (np.roll(q, -1, axis=0) - q) ** 2).sum()
     loss += (flow[1, :, :-1] * np.diff(q, axis=1) ** 2).sum()
     friction = OIL * (y[8] * RADIUS) ** 2 * (grid.areas / h).sum()
-    power = wrenches @ np.concatenate([at.u1, at.u2, s[1]])
+    power = wrenches @ np.concatenate([motion.u1, motion.u2, s[1]])
     assert -power == pytest.approx(loss / (12 * OIL) + friction, rel=1e-3)
 
 
@@ -143,9 +143,9 @@ def test_moments_are_those_of_the_tractions_on_both_surfaces() -> None:
     film, s = oval_film()
     e, speed = np.array([0.3, -0.2, 0.0]) * CLEARANCE, 500.0
     turning = np.array([0, 0, 0, 0, 0, speed])
-    at = FramePair(np.zeros(3), np.eye(3), np.zeros(6), e, np.eye(3), turning)
-    y, s[1] = film.pair_motion(at), 0.0
-    wrenches, p, w = film.wrenches(at, s), film.pressure(y, s), film.displacement(s[0])
+    motion = FramePair(np.zeros(3), np.eye(3), np.zeros(6), e, np.eye(3), turning)
+    y, s[1] = film.pair_motion(motion), 0.0
+    wrenches, p, w = film.wrenches(motion, s), film.pressure(y, s), film.displacement(s[0])
     grid = film.grid
     h = grid.gap(y, w)[0]
     assert h.min() > 4 * film.asperities.roughness

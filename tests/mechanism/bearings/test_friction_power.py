@@ -54,7 +54,10 @@ def test_short_bearing(e: float) -> None:
 
 @pytest.mark.parametrize("e", [0.3, 0.6])
 def test_long_bearing_without_rupture(e: float) -> None:
-    """Sommerfeld: 4π μ Ω² R³ (1 + 2ε²)/(c (2 + ε²) √(1 − ε²)) per length, without the pump."""
+    """Without the power of the pump, Sommerfeld's friction power per length results:
+
+    4π μ Ω² R³ (1 + 2ε²)/(c (2 + ε²) √(1 − ε²)).
+    """
     pressure, powers = 5e7, []
     for length, m in ((24 * R, 36), (48 * R, 72)):
         film = finite(length, (144, m), supply=[OilSupply(pressure, arc=1e-3)])

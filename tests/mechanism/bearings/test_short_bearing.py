@@ -121,13 +121,13 @@ def test_balance_and_the_motion_of_the_whole_bearing(eccentricity: float, tilt: 
     )
     assert np.allclose(film_motion(*pair), film_motion(*still), rtol=1e-10, atol=1e-15)
     rotation = exp_rotation(np.array([0.4, -1.0, 0.3]))
-    turned = pair._replace(
+    rotated = pair._replace(
         p1=rotation @ pair.p1, Q1=rotation @ pair.Q1, p2=rotation @ pair.p2, Q2=rotation @ pair.Q2,
         u1=np.zeros(6), u2=np.concatenate([rotation @ still.u2[:3], rotation @ still.u2[3:]]),
     )  # fmt: skip
     for part in range(4):
         rows = slice(3 * part, 3 * part + 3)
-        one, two = FILM.wrenches(pair)[rows], rotation.T @ FILM.wrenches(turned)[rows]
+        one, two = FILM.wrenches(pair)[rows], rotation.T @ FILM.wrenches(rotated)[rows]
         assert np.allclose(one, two, rtol=1e-9, atol=1e-9 * np.abs(one).max())
 
 
@@ -299,8 +299,8 @@ def test_asperities_take_over() -> None:
     assert np.all(np.diff(forces) >= 0) and forces[0] == 0.0 and forces[-1] > 1e5
     pair = journal_pair(np.random.default_rng(0), 0.0)._replace(u1=np.zeros(6), u2=np.zeros(6))
     pair = pair._replace(Q1=np.eye(3), Q2=np.eye(3))
-    at = [pair._replace(p2=pair.p1 + np.array([x, 0, 0])) for x in positions]
-    energies = np.array([dry.energy(pair) for pair in at])
+    pairs = [pair._replace(p2=pair.p1 + np.array([x, 0, 0])) for x in positions]
+    energies = np.array([dry.energy(pair) for pair in pairs])
     work = np.concatenate(
         [[0], np.cumsum(np.diff(positions) * (forces[:-1] + np.diff(forces) / 2))]
     )

@@ -118,8 +118,10 @@ def test_slices_resist_misalignment() -> None:
     clearance = mbd.Clearance(c, law, radius=0.02, length=length, slices=3)
     joint = mbd.cylindrical("joint", ground.frame("bore"), pin.frame("pin"), clearance)
     assert joint.rows == ()
-    turn = mbd.torque("turn", pin.frame("pin"), (0.0, moment, 0.0))
-    run = mbd.simulate(mbd.System([ground, pin], [joint], loads=[turn]), t_end=0.1, dt=2.5e-5)
+    moment_load = mbd.torque("turn", pin.frame("pin"), (0.0, moment, 0.0))
+    run = mbd.simulate(
+        mbd.System([ground, pin], [joint], loads=[moment_load]), t_end=0.1, dt=2.5e-5
+    )
     force = run.element("joint contact").normal_force[-1]
     assert force[1] == 0.0
     assert force[0] == pytest.approx(moment / (2 * length / 3), rel=2e-3)
@@ -173,9 +175,9 @@ def corners(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         for end in (-1, 1):
             corner = y + end * a * np.sin(theta[2]) + side * b * np.cos(theta[2])
             gaps.append(b + DATA.c - side * corner)
-            turn = end * a * np.cos(theta[2]) - side * b * np.sin(theta[2])
+            lever = end * a * np.cos(theta[2]) - side * b * np.sin(theta[2])
             rows.append(
-                [-side * l1 * np.cos(theta[0]), -side * l2 * np.cos(theta[1]), -side * turn]
+                [-side * l1 * np.cos(theta[0]), -side * l2 * np.cos(theta[1]), -side * lever]
             )
     return np.array(gaps), np.array(rows)
 

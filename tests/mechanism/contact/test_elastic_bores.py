@@ -89,8 +89,8 @@ def test_forces_on_the_surface_are_those_of_a_cosine_pressure() -> None:
     element, phi = contact(slices=1), 0.7
     e = np.array([np.cos(phi), np.sin(phi), 0.0]) * CLEARANCE
     still = np.zeros(3), np.eye(3), np.zeros(6)
-    at = mbd.mechanism.force_elements.FramePair(*still, e, *still[1:])
-    W = element.wrenches(at, np.zeros((2, PATTERNS)))  # 12 of both frames, then those on w
+    motion = mbd.mechanism.force_elements.FramePair(*still, e, *still[1:])
+    W = element.wrenches(motion, np.zeros((2, PATTERNS)))  # 12 of both frames, then those on w
     theta = np.arange(720) * np.pi / 360
     delta = np.remainder(theta - phi + np.pi, 2 * np.pi) - np.pi  # angle from the contact
     p = np.where(np.abs(delta) < np.pi / 3, np.cos(1.5 * delta), 0.0)

@@ -131,9 +131,9 @@ def test_a_varying_stiffness_excites_at_the_tooth_frequency() -> None:
     system = transmission(teeth, 5.0, speed, stiffness=table, damping=10.0)
     run = mbd.simulate(system, t_end=0.12, dt=8e-5)
     late = run.time > 0.04
-    turn = run.joint("two").rotation[late] + 0.5 * speed * run.time[late]
-    spectrum = np.abs(np.fft.rfft((turn - turn.mean())[:-1]))
-    peak = np.fft.rfftfreq(len(turn) - 1, 8e-5)[spectrum.argmax()]
+    deviation = run.joint("two").rotation[late] + 0.5 * speed * run.time[late]
+    spectrum = np.abs(np.fft.rfft((deviation - deviation.mean())[:-1]))
+    peak = np.fft.rfftfreq(len(deviation) - 1, 8e-5)[spectrum.argmax()]
     assert peak == pytest.approx(speed * teeth[0] / (2 * np.pi), abs=13.0)
 
 

@@ -84,7 +84,7 @@ def test_block_and_journal(bore: float, fits: bool) -> None:
 
 
 def test_two_rods_on_one_pin() -> None:
-    """Their films need space on the pin, and beside each other."""
+    """The films of both rods must lie on the pin, and must not overlap."""
     half = np.pi / 4
     design: dict[str, Any] = {
         "cylinders": 2,

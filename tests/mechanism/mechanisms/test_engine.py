@@ -55,15 +55,17 @@ def test_a_bank_turns_the_motion() -> None:
     c, s = np.cos(bank), np.sin(bank)
     rotation = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
     for name in ("rod 1", "piston 1"):
-        flat, turned = (run.body(name).position for run in runs)
-        np.testing.assert_allclose(turned, flat @ rotation.T, atol=1e-9)
+        flat, rotated = (run.body(name).position for run in runs)
+        np.testing.assert_allclose(rotated, flat @ rotation.T, atol=1e-9)
     for name in ("gas 1", "main", "drive"):
-        flat, turned = (run.element(name).force for run in runs)
-        np.testing.assert_allclose(turned, flat @ rotation.T, atol=1e-5 * np.abs(flat).max() + 1e-9)
+        flat, rotated = (run.element(name).force for run in runs)
+        np.testing.assert_allclose(
+            rotated, flat @ rotation.T, atol=1e-5 * np.abs(flat).max() + 1e-9
+        )
 
 
 def test_different_rods() -> None:
-    """Both cylinders move equally: the rod of twice the mass has twice the energy."""
+    """The rods move equally: the rod of twice the mass has twice the kinetic energy."""
     heavy = rigid_rod(length=0.137, mass=0.6, thickness=0.01)
     design = EngineDesign(cylinders=2)
     run = simulate(inline_engine([ROD, heavy], design, speed=100.0), t_end=5e-3, dt=1e-4)

@@ -133,6 +133,19 @@ def test_a_flexible_crank(flexible: tuple[mbd.geometry.Crankshaft, ReducedBody])
     assert 0 < np.abs(run.body("crank").eta).max() < 1e-3
 
 
+@pytest.mark.parametrize(("angle", "speed"), [(0.0, 300.0), (0.3, 300.0), (-1.0, -150.0)])
+def test_the_start_excites_no_vibrations(
+    flexible: tuple[mbd.geometry.Crankshaft, ReducedBody], angle: float, speed: float
+) -> None:
+    """Bearing forces of a crank that deforms between its bearings change smoothly from the start."""
+    system = engine(ROD, EngineDesign(cylinders=1), crank=flexible[1], speed=speed, angle=angle)
+    run = mbd.simulate(system, t_end=3e-4, dt=1e-5)
+    for name in ("main 1", "main"):
+        force = np.asarray(run.joint(name).force)
+        curvature = np.diff(force, 2, axis=0)
+        assert np.abs(curvature).max() < 2e-3 * np.abs(force).max()
+
+
 def test_a_flexible_crank_with_split_pins() -> None:
     """A V engine of two cylinders that fires evenly needs two pins 90° apart in one throw."""
     banks = np.radians([-45.0, 45.0])
@@ -152,8 +165,7 @@ def test_a_flexible_crank_with_split_pins() -> None:
         runs.append(mbd.simulate(system, t_end=1.5e-3, dt=2e-5))
     pins = ["crank pin 1", "crank pin 2"]
     flexible, rigid = (np.array([run.joint(name).force for name in pins]) for run in runs)
-    difference = (flexible - rigid).mean(axis=1)  # the flexible crank vibrates about the mean
-    assert np.abs(difference).max() < 1e-2 * np.abs(rigid).max()
+    assert np.abs(flexible - rigid).max() < 1e-2 * np.abs(rigid).max()
     shared = EngineDesign(cylinders=2, firing_angles=[0.0, 1.5 * np.pi], **places)
     with pytest.raises(InputError, match="the throw of cylinder 2"):
         engine(ROD, shared, crank=body, speed=100.0)

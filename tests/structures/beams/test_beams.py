@@ -132,7 +132,7 @@ def test_a_solid_bends_like_the_beam_and_shears() -> None:
     weight = fem.Constant(box, np.array([0.0, -material.density * g, 0.0]))
     u = solve_held(space, material, {0.0: None}, weight)
     x = space.tabulate_dof_coordinates()
-    at = int(np.argmin(np.linalg.norm(x - [L, 0, 0], axis=1)))
+    tip = int(np.argmin(np.linalg.norm(x - [L, 0, 0], axis=1)))
     section = Section.rectangle(h, b)
     model = BeamModel(line(4, L, SELF), section, material)
     load = model.beam.gravity_load(ufl.TestFunction(model.space), (0.0, -g, 0.0))
@@ -140,7 +140,7 @@ def test_a_solid_bends_like_the_beam_and_shears() -> None:
     q = material.density * g * section.area
     assert w == pytest.approx(-q * L**4 / (8 * material.young * section.Izz), rel=1e-9)
     shear = -q * L**2 / (2 * 5 / 6 * material.shear * section.area)
-    solid = u.x.array.reshape(-1, 3)[at, 1]
+    solid = u.x.array.reshape(-1, 3)[tip, 1]
     assert solid == pytest.approx(w + shear, rel=1e-3)
     assert abs(solid / w - 1) > 5e-3  # (shear, which the beam does not have)
 

@@ -244,9 +244,9 @@ def test_a_clamp_carries_the_weight() -> None:
     clamp = Joint("clamp", "revolute", ground.frame("wall"), rod.frame("start"))
     system = System([ground, rod], [clamp], gravity=(0.0, 0.0, -0.1))
     run = simulate(system, t_end=1e-4, dt=1e-4)
-    at = run.joint("clamp")
-    assert np.allclose(at.force[0], [0.0, 0.1, 0.0], atol=1e-6)  # its axes are y, z, x
-    assert np.allclose(at.moment[0], [-0.1, 0.0, 0.0], atol=1e-5)
+    clamp_joint = run.joint("clamp")
+    assert np.allclose(clamp_joint.force[0], [0.0, 0.1, 0.0], atol=1e-6)  # its axes are y, z, x
+    assert np.allclose(clamp_joint.moment[0], [-0.1, 0.0, 0.0], atol=1e-5)
     tip = rod.motion(run, [2.0])
     assert tip.position[0, 0, 2] == pytest.approx(-0.05 * 16 / 8 / 50, rel=1e-4)
     bend = rod.motion(run, [0.0]).curvature[0, 0]

@@ -63,13 +63,13 @@ def test_small_motions_equal_the_averaged_interface_of_reduce() -> None:
     u = body.forces.comm.bcast(u)
     owned = u[body.forces.nodes.owned].ravel()
     _, _, frames = body.reference_state()
-    at = body.motion_at(frames, 0 * u)
+    pose = body.motion_at(frames, 0 * u)
     motion = []
     for group in groups:
         assert group.rows is not None
         motion.append(body.forces.comm.allreduce(group.rows.T @ owned[group.dofs]))
-    nodal = np.einsum("nim,ni->m", body.constraints.node_matrix(at), u)
-    frame = body.constraints.frame_matrix(at) @ np.concatenate(motion)
+    nodal = np.einsum("nim,ni->m", body.constraints.node_matrix(pose), u)
+    frame = body.constraints.frame_matrix(pose) @ np.concatenate(motion)
     assert np.abs(nodal).max() > 0.01
     assert np.abs(nodal + frame).max() < 1e-12
 
@@ -107,14 +107,14 @@ def test_multipliers_are_a_wrench_without_resultant() -> None:
     body = bar()
     quaternion = exp_quaternion(np.array([0.7, -1.9, 1.2]))
     q, _ = body.placed(np.concatenate([[0.3, -2.0, 1.0], quaternion]), np.zeros(6))
-    at = body.motion_at(body.frames_of(q), body.nodal_of(q)[0])
-    assert np.abs(body.constraints.gaps(at)).max() < 1e-14
+    pose = body.motion_at(body.frames_of(q), body.nodal_of(q)[0])
+    assert np.abs(body.constraints.gaps(pose)).max() < 1e-14
     mu = np.random.default_rng(4).normal(size=12)
-    nodal = body.constraints.forces(at, mu)
-    frame = (mu @ body.constraints.frame_matrix(at)).reshape(2, 6)
-    moment = np.cross(at.positions, nodal).sum(axis=0)
+    nodal = body.constraints.forces(pose, mu)
+    frame = (mu @ body.constraints.frame_matrix(pose)).reshape(2, 6)
+    moment = np.cross(pose.positions, nodal).sum(axis=0)
     for k in range(2):
-        moment += np.cross(at.frames[k, :3], frame[k, :3]) + at.rotations[k] @ frame[k, 3:]
+        moment += np.cross(pose.frames[k, :3], frame[k, :3]) + pose.rotations[k] @ frame[k, 3:]
     assert np.abs(nodal.sum(axis=0) + frame[:, :3].sum(axis=0)).max() < 1e-13
     assert np.abs(moment).max() < 1e-13
 
@@ -160,8 +160,8 @@ def test_accelerations_settle_without_residual(kinds: Any) -> None:
     rates = body.forces.apply_mass(body.nodal_of(q)[2]).sum(axis=0)
     weight = body.typical_mass * gravity + wrenches[:, :3].sum(axis=0)
     assert np.allclose(rates, weight, rtol=1e-9)
-    at = body.motion_at(body.frames_of(q), body.nodal_of(q)[0])
-    gaps = body.constraints.rates(at, v, a, body.nodal_of(q)[1], body.nodal_of(q)[2])
+    interface_motion = body.motion_at(body.frames_of(q), body.nodal_of(q)[0])
+    gaps = body.constraints.rates(interface_motion, v, a, body.nodal_of(q)[1], body.nodal_of(q)[2])
     assert np.abs(gaps).max() < 1e-8 * np.abs(a).max()
 
 
@@ -196,15 +196,15 @@ def test_rotation_causes_no_stress(kinds: Any) -> None:
         vector = angle * np.array([2.0, -1.0, 2.0]) / 3
         R = rotation_matrix(exp_quaternion(vector))
         body = bar(kinds)
-        turned = MeshBody(
+        rotated = MeshBody(
             "bar", body.model, specs(0.0, 0.5, kinds, 0.03), rotation=exp_quaternion(vector)
         )
         place = R @ [0, 0.03, 0]
         ground = mbd.Ground({"origin": mbd.Frame(place, R)})
-        clamp = mbd.fixed("clamp", ground.frame("origin"), turned.frame("left"))
-        state = mbd.equilibrium(mbd.System([ground, turned], [clamp]))
-        turned.forces.set_state(turned.nodal_of(state.q)[0], 0 * turned.nodes)
-        assert np.abs(turned.forces.elastic()).max() < 1e-8  # stiffness 1e5 N/m
+        clamp = mbd.fixed("clamp", ground.frame("origin"), rotated.frame("left"))
+        state = mbd.equilibrium(mbd.System([ground, rotated], [clamp]))
+        rotated.forces.set_state(rotated.nodal_of(state.q)[0], 0 * rotated.nodes)
+        assert np.abs(rotated.forces.elastic()).max() < 1e-8  # stiffness 1e5 N/m
         assert np.abs(state.lam).max() < 1e-8
 
 

@@ -82,7 +82,7 @@ def test_static_response_is_the_difference_of_equilibria() -> None:
 
 
 def test_traction_on_an_interface_is_a_force_at_its_frame() -> None:
-    """They are equal at all frequencies, because the resultant acts at the centre."""
+    """The gains are equal at all frequencies, because the resultant acts at the centre."""
     model = bar(LENGTH, (3, 1, 2), SOFT)
     right = mbd.fem.pick(model.mesh, plane=((LENGTH, 0, 0), (1, 0, 0)))
     one = fem.Constant(model.mesh, 1.0)

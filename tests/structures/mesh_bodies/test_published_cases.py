@@ -147,14 +147,14 @@ def tumbling_run(method: Any = None) -> Tumbling:
     body = tumbling_l(2, 2)
     run = mbd.simulate(mbd.System([body]), t_end=10.0, dt=0.025, method=method)
     momenta, energy = run.momenta(), run.energies()
-    at = [round(t / 0.025) for t in (2.5, 5.0, 10.0)]
+    steps = [round(t / 0.025) for t in (2.5, 5.0, 10.0)]
     motion = body.motion(run)
     weights = body.forces.lumped / body.forces.lumped.sum()
     centre = np.einsum("a,tai->ti", weights, body.nodes + motion.displacement)
     corner = motion.position([(0, 10, 0)])[:, 0] - centre
-    kinetic, elastic = energy.kinetic[at[0]], energy.elastic[at[0]]
-    total = (energy.kinetic + energy.elastic)[at[1] :]
-    return Tumbling(momenta, momenta[at, 3:], kinetic, elastic, total, corner[at])
+    kinetic, elastic = energy.kinetic[steps[0]], energy.elastic[steps[0]]
+    total = (energy.kinetic + energy.elastic)[steps[1] :]
+    return Tumbling(momenta, momenta[steps, 3:], kinetic, elastic, total, corner[steps])
 
 
 def test_tumbling_l() -> None:
@@ -217,8 +217,8 @@ def twisting_column(cells: tuple[int, int, int], dt: float) -> tuple[float, Any]
     run = mbd.simulate(mbd.System([ground, column], [clamp]), t_end=0.12, dt=dt)
     corner = column.motion(run).position([(6, 0.5, 0.5)])[:, 0]
     angle = np.unwrap(np.arctan2(corner[:, 2], corner[:, 1]))
-    at = [round(t / dt) for t in (0.04, 0.08, 0.12)]
-    return float(run.energies().kinetic[0]), angle[at] - angle[0]
+    steps = [round(t / dt) for t in (0.04, 0.08, 0.12)]
+    return float(run.energies().kinetic[0]), angle[steps] - angle[0]
 
 
 @pytest.mark.slow

@@ -96,7 +96,7 @@ def test_bad_input(make: Any, message: str) -> None:
 
 
 def test_the_law_of_a_driver_gives_the_motion_of_the_driven_body() -> None:
-    """It agrees with a simulation of a body on a driven hinge under gravity."""
+    """The motion agrees with a simulation of a body on a driven hinge under gravity."""
     ground = mbd.Ground({"o": mbd.Frame()})
     bar = mbd.RigidBody.box(
         "bar",

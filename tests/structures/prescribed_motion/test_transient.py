@@ -1,4 +1,4 @@
-"""Prescribed motion at full order: closed forms, a body with all modes, V5, order, energy.
+"""Prescribed motion at full order: closed forms, bodies with all modes, order and energy.
 
 V5 and V7 are cases of docs/verification/reference_cases.md.
 """
@@ -49,40 +49,41 @@ ALONE = MPI.COMM_SELF
 TRAPEZOIDAL = GeneralizedAlpha.newmark()
 
 
-def spun(t: float) -> np.ndarray:
-    """Return an angular velocity over time, rad/s."""
+def angular_velocity(t: float) -> np.ndarray:
+    """Return an angular velocity that varies over time, rad/s."""
     return np.array([300.0, -200.0, 900.0]) * np.sin(4000 * t) + np.array([100.0, 50.0, 400.0])
 
 
-def spun_up(t: float) -> np.ndarray:
-    """Return the derivative of `spun`, rad/s²."""
+def angular_acceleration(t: float) -> np.ndarray:
+    """Return the time derivative of `angular_velocity`, rad/s²."""
     return np.array([300.0, -200.0, 900.0]) * 4000 * np.cos(4000 * t)
 
 
-def pulled(t: float) -> np.ndarray:
-    """Return a wrench at an interface over time."""
+def right_wrench(t: float) -> np.ndarray:
+    """Return a wrench at the right interface, mainly a tension, N and N m."""
     force, moment = np.array([4e4, 300.0, -200.0]), np.array([3.0, -5.0, 8.0])
     return np.concatenate([force * np.cos(3000 * t), moment * np.sin(5000 * t)])
 
 
-def pushed(t: float) -> np.ndarray:
-    """Return another wrench over time."""
+def left_wrench(t: float) -> np.ndarray:
+    """Return a wrench at the left interface, mainly along x, N and N m."""
     return np.concatenate([[-2e4 * np.cos(3000 * t), 100.0, 50.0], [2.0, 4.0, -6.0]])
 
 
-EVERYTHING = PrescribedMotion(
-    omega=spun,
-    alpha=spun_up,
+COMPLETE_MOTION = PrescribedMotion(
+    omega=angular_velocity,
+    alpha=angular_acceleration,
     acceleration=lambda t: [4000 * np.cos(2000 * t), 3000.0, -1000.0],
     gravity=(0.0, -9.81, 1.0),
-    wrenches={"left": pushed, "right": pulled},
+    wrenches={"left": left_wrench, "right": right_wrench},
 )
-RELEASED = PrescribedMotion(
-    omega=spun,
-    alpha=spun_up,
-    acceleration=EVERYTHING.acceleration,
-    wrenches={"right": pulled},
+ATTACHED_MOTION = PrescribedMotion(
+    omega=angular_velocity,
+    alpha=angular_acceleration,
+    acceleration=COMPLETE_MOTION.acceleration,
+    wrenches={"right": right_wrench},
 )
+"""The motion for a body whose left interface is held, without gravity."""
 DAMPING = Rayleigh(mass=40.0, stiffness=3e-7)
 
 
@@ -114,8 +115,8 @@ def case(name: str, comm: MPI.Comm) -> Case:
 @pytest.mark.parametrize(
     "name", ["rigid", "averaged", "attached", "attached averaged", "plane"], ids=str
 )
-def test_all_modes_are_the_full_model(comm: MPI.Intracomm, name: str) -> None:
-    """All inertia terms from the mesh and from a reduced body's moments agree over 40 steps.
+def test_a_body_with_all_modes_agrees_with_the_full_model(comm: MPI.Intracomm, name: str) -> None:
+    """The inertia terms of the mesh and of the reduced body's mass integrals agree over 40 steps.
 
     The body keeps all modes of a small mesh, so nothing is truncated: 1e-6 is round-off of its
     highest modes.
@@ -143,7 +144,7 @@ def test_all_modes_are_the_full_model(comm: MPI.Intracomm, name: str) -> None:
     assert reduced.num_modes == num_modes + per
     damping = DAMPING.mass * reduced.mass + DAMPING.stiffness * reduced.stiffness
     reduced = reduced.replace(damping=damping)
-    motion = RELEASED if body.held else EVERYTHING
+    motion = ATTACHED_MOTION if body.held else COMPLETE_MOTION
     stiffening = body.held is None
     times: dict[str, Any] = {"t_end": 4e-4, "dt": 1e-5, "stiffening": stiffening}
     full = flat(
@@ -293,8 +294,8 @@ def test_spin_up() -> None:
     T, final = 15.0, 6.0
 
     def omega(t: float) -> float:
-        turn = 2 * np.pi * min(t, T) / T
-        return final / T * (min(t, T) - T / (2 * np.pi) * np.sin(turn))
+        phase = 2 * np.pi * min(t, T) / T
+        return final / T * (min(t, T) - T / (2 * np.pi) * np.sin(phase))
 
     def alpha(t: float) -> float:
         return final / T * (1 - np.cos(2 * np.pi * t / T)) if t < T else 0.0
@@ -318,8 +319,8 @@ def test_spin_up() -> None:
         return run.points["tip"].displacement, run
 
     stiff, run = tip(18.0, True)
-    at = [round(t / 0.04) for t in EXACT]
-    assert stiff[at, 1] == pytest.approx(list(EXACT.values()), rel=0.01)
+    steps = [round(t / 0.04) for t in EXACT]
+    assert stiff[steps, 1] == pytest.approx(list(EXACT.values()), rel=0.01)
     assert stiff[:, 1].min() == pytest.approx(-0.5738, rel=0.003)
     assert run.time[np.argmin(stiff[:, 1])] == pytest.approx(6.76, abs=0.04)
     assert stiff[-75:, 0].mean() == pytest.approx(5.14e-4, rel=0.003)
@@ -416,7 +417,7 @@ def test_ranks_agree(comm: MPI.Intracomm) -> None:
         run = transient(
             box(ranks, cells=(5, 2, 1), cell=CellType.tetrahedron),
             STEEL,
-            motion=EVERYTHING,
+            motion=COMPLETE_MOTION,
             interfaces=ENDS,
             t_end=1e-4,
             dt=1e-5,
@@ -441,8 +442,8 @@ def test_fields_are_those_of_the_points(comm: MPI.Intracomm, tmp_path: Path) -> 
     """A field evaluated at a vertex is the point's displacement; the file is written."""
     run = strip(comm, t_end=2e-5, dt=1e-6, fields_at=[1e-5, 2e-5])
     u = run.displacement(1)
-    at = np.flatnonzero(np.isclose(run.positions, [LENGTH, HEIGHT / 2]).all(axis=1))
-    local = u.x.array.reshape(-1, 2)[at].sum(axis=0)
+    tip = np.flatnonzero(np.isclose(run.positions, [LENGTH, HEIGHT / 2]).all(axis=1))
+    local = u.x.array.reshape(-1, 2)[tip].sum(axis=0)
     expected = run.points["tip"].displacement[-1, :2]
     assert comm.allreduce(local) == pytest.approx(expected, rel=1e-9)
     path = comm.bcast(str(tmp_path / "strip.bp"))
@@ -491,7 +492,7 @@ def test_uniform_acceleration_deforms_nothing(comm: MPI.Intracomm) -> None:
     ],
 )
 def test_bad_input(comm: MPI.Intracomm, change: dict[str, Any], message: str) -> None:
-    motion = PrescribedMotion(wrenches={"right": pulled})
+    motion = PrescribedMotion(wrenches={"right": right_wrench})
     settings: dict[str, Any] = {"motion": motion, "interfaces": ENDS, "t_end": 1e-5, "dt": 1e-5}
     with pytest.raises(ValueError, match=message):
         flat(transient, box(comm, cells=(2, 1, 1)), STEEL, degree=1, **settings | change)
@@ -526,9 +527,9 @@ def test_bad_input_of_modal_transient(comm: MPI.Intracomm) -> None:
     ).body
     times: dict[str, Any] = {"t_end": 1e-5, "dt": 1e-5}
     with pytest.raises(ValueError, match="unknown interface 'right'; this body has 'left'"):
-        modal_transient(body, RELEASED, **times)
+        modal_transient(body, ATTACHED_MOTION, **times)
     with pytest.raises(ValueError, match="unknown interface 'right'"):
-        quasi_static_deformation(body, RELEASED, 0.0)
+        quasi_static_deformation(body, ATTACHED_MOTION, 0.0)
     rest = PrescribedMotion()
     for call in (modal_transient, quasi_static_deformation):
         options = times if call is modal_transient else {"times": 0.0}

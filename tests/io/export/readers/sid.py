@@ -141,23 +141,23 @@ class _Reader:
             match = ENTRY.match(line)
             if match is None:
                 raise ValueError(f"{name}: expected an entry, got {line!r}")
-            at = tuple(int(word) - 1 for word in match.group(2).split(","))
+            index = tuple(int(word) - 1 for word in match.group(2).split(","))
             number = float(match.group(3).replace("D", "e"))
-            if len(at) == 3 and not self.q_second:
-                at = (at[0], at[2], at[1])
-            limits = (rows, columns) if len(at) == 2 else (rows, nq, columns)
-            if any(not 0 <= i < limit for i, limit in zip(at, limits, strict=True)):
+            if len(index) == 3 and not self.q_second:
+                index = (index[0], index[2], index[1])
+            limits = (rows, columns) if len(index) == 2 else (rows, nq, columns)
+            if any(not 0 <= i < limit for i, limit in zip(index, limits, strict=True)):
                 raise ValueError(f"{name}: {line!r} lies outside")
             if match.group(1) == "m0":
-                if len(at) != 2 or (head["structure"] == 1 and at[0] != at[1]):
+                if len(index) != 2 or (head["structure"] == 1 and index[0] != index[1]):
                     raise ValueError(f"{name}: {line!r} does not fit structure {head['structure']}")
-                m0[at] = number
+                m0[index] = number
                 if head["structure"] == 2:
-                    m0[at[::-1]] = number
+                    m0[index[::-1]] = number
             else:
-                if head["order"] < 1 or len(at) != 3:
+                if head["order"] < 1 or len(index) != 3:
                     raise ValueError(f"{name}: {line!r} does not fit order {head['order']}")
-                m1[at] = number
+                m1[index] = number
         if head["structure"] == 0 and (m0.any() or m1.any()):
             raise ValueError(f"{name}: structure 0 has entries")
         return Taylor(m0, m1, head["order"])
