@@ -69,8 +69,8 @@ def axisymmetric(body: ReducedBody, axis: ArrayLike, *, tolerance: float = 0.02)
     averaged. Skin, stress, gauges, distributed loads and interfaces off the axis remain unchanged.
 
     Args:
-        body: The body. Modes that occur in pairs, such as bending in two perpendicular planes, must
-            both be in the body.
+        body: The body. It must contain both modes of each pair, such as bending in two
+            perpendicular planes.
         axis: Direction of the axis in body components, shape (3,); it passes through the origin of
             the body frame.
         tolerance: Largest relative deviation of the body from a body of revolution.

@@ -139,7 +139,7 @@ def _datasets(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _elements(rows: list[str], size: int) -> Iterator[tuple[str, int, list[int]]]:
-    """Yield the type, the label and the nodes of each element that is a cell or a facet.
+    """Yield the type, the label and the nodes of each solid, shell and line element.
 
     Args:
         rows: Lines of the dataset.

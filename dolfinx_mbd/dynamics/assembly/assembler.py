@@ -251,7 +251,7 @@ class Assembler:
         return Tangent(*(np.zeros((rows, n)) for rows in (n, n, n, c)))
 
     def tangent_blocks(self, t: float) -> TangentBlocks:
-        """Return the matrices of `tangent` as nonzero blocks, which is faster for many bodies."""
+        """Return the matrices of `tangent` as nonzero blocks, for systems with many bodies."""
         K, C, M, B = (SparseBlocks(self.system.v_slices) for _ in range(4))
         self._add_tangent(t, K, C, M, B)
         return TangentBlocks(K, C, M, B)
