@@ -238,3 +238,19 @@ def subtract_multiples(
     """See `vector_operations.subtract_multiples`."""
     one, two, three, four = (x[source + k * step :][:count] for k in range(4))
     x[target : target + count] -= (f1 * one + f2 * two) + (f3 * three + f4 * four)
+
+
+def subtract_sum(
+    out: Array,
+    target: int,
+    f: Array,
+    x: Array,
+    source: int,
+    step: int,
+    terms: int,
+    scale: float,
+    count: int,
+) -> None:
+    """See `vector_operations.subtract_sum`."""
+    rows = x[source + step * np.arange(terms)[:, None] + np.arange(count)]
+    out[target : target + count] = scale * (out[target : target + count] - f[:terms] @ rows)

@@ -19,6 +19,7 @@ from dolfinx_mbd.kernels.small_vectors import Array
 if COMPILED:
     from llvmlite import ir  # type: ignore[import-untyped]
     from numba import types
+    from numba.core import cgutils
     from numba.extending import intrinsic
 else:
 
@@ -60,6 +61,7 @@ def weighted_sum(weights: Array, A: Array) -> Array:
 
 
 LANES = 4  #: Number of entries of a group
+_BLOCK = 6  # number of groups whose sums stay in registers
 
 
 def _pointer(builder: Any, data: Any, index: Any) -> Any:
@@ -69,12 +71,18 @@ def _pointer(builder: Any, data: Any, index: Any) -> Any:
     )
 
 
-def _product(builder: Any, data: Any, index: Any, f: Any) -> Any:
-    """Return f times the group that begins at an index."""
+def _repeated(builder: Any, f: Any) -> Any:
+    """Return a group with f in all entries."""
     factors = ir.Constant(ir.VectorType(ir.DoubleType(), LANES), ir.Undefined)
     for k in range(LANES):
         factors = builder.insert_element(factors, f, ir.Constant(ir.IntType(32), k))
-    return builder.fmul(factors, builder.load(_pointer(builder, data, index), align=8))
+    return factors
+
+
+def _product(builder: Any, data: Any, index: Any, f: Any) -> Any:
+    """Return f times the group that begins at an index."""
+    group = builder.load(_pointer(builder, data, index), align=8)
+    return builder.fmul(_repeated(builder, f), group)
 
 
 def _subtract(builder: Any, data: Any, index: Any, change: Any) -> None:
@@ -101,6 +109,56 @@ def _build_multiples(context: Any, builder: Any, signature: Any, arguments: Any)
     pairs = builder.fadd(parts[0], parts[1]), builder.fadd(parts[2], parts[3])
     _subtract(builder, data, target, builder.fadd(*pairs))
     return context.get_dummy_value()
+
+
+def _build_sums(groups: int) -> Any:
+    """Return a function that writes the code of `subtract_sum` for a number of groups."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        out, target, f, x, source, step, terms, scale = arguments
+        out, f, x = (
+            context.make_array(signature.args[k])(context, builder, value).data
+            for k, value in ((0, out), (2, f), (3, x))
+        )
+        fused, group = ("contract",), ir.VectorType(ir.DoubleType(), LANES)
+        shifts = [ir.Constant(target.type, LANES * k) for k in range(groups)]
+        places = [_pointer(builder, out, builder.add(target, shift)) for shift in shifts]
+        sums = [cgutils.alloca_once(builder, group) for _ in shifts]
+        for place, total in zip(places, sums, strict=True):
+            builder.store(builder.load(place, align=8), total)
+        with cgutils.for_range(builder, terms) as loop:
+            factor = _repeated(builder, builder.load(builder.gep(f, [loop.index])))
+            first = builder.add(source, builder.mul(step, loop.index))
+            for shift, total in zip(shifts, sums, strict=True):
+                row = builder.load(_pointer(builder, x, builder.add(first, shift)), align=8)
+                part = builder.fmul(factor, row, flags=fused)
+                builder.store(builder.fsub(builder.load(total), part, flags=fused), total)
+        scale = _repeated(builder, scale)
+        for place, total in zip(places, sums, strict=True):
+            builder.store(builder.fmul(builder.load(total), scale), place, align=8)
+        return context.get_dummy_value()
+
+    return build
+
+
+@intrinsic
+def _subtract_sum_of_group(
+    context: Any, out: Any, target: Any, f: Any, x: Any, source: Any, step: Any, terms: Any,
+    scale: Any,
+) -> Any:  # fmt: skip
+    """Apply `subtract_sum` to one group."""
+    arguments = out, types.intp, f, x, *(types.intp,) * 3, types.float64
+    return types.void(*arguments), _build_sums(1)
+
+
+@intrinsic
+def _subtract_sum_of_block(
+    context: Any, out: Any, target: Any, f: Any, x: Any, source: Any, step: Any, terms: Any,
+    scale: Any,
+) -> Any:  # fmt: skip
+    """Apply `subtract_sum` to `_BLOCK` groups."""
+    arguments = out, types.intp, f, x, *(types.intp,) * 3, types.float64
+    return types.void(*arguments), _build_sums(_BLOCK)
 
 
 @intrinsic
@@ -149,3 +207,31 @@ def subtract_multiples(
     """
     for k in range(0, count, LANES):
         _subtract_groups(x, target + k, f1, f2, f3, f4, source + k, step)
+
+
+@without_numba(array_versions.subtract_sum)
+@inner_kernel
+def subtract_sum(
+    out: Array,
+    target: int,
+    f: Array,
+    x: Array,
+    source: int,
+    step: int,
+    terms: int,
+    scale: float,
+    count: int,
+) -> None:
+    """Subtract a sum of rows, with factors, from a row, and multiply the result by `scale`.
+
+    The row is that of `count` entries of the flat array `out` from `target` on. The rows of the sum
+    begin in the flat array x at `source + k step` for k < `terms`, and have the factors f[k].
+    `count` is a multiple of `LANES`. x may be `out`, if the row is not a row of the sum.
+    """
+    k = 0
+    while k + _BLOCK * LANES <= count:
+        _subtract_sum_of_block(out, target + k, f, x, source + k, step, terms, scale)
+        k += _BLOCK * LANES
+    while k < count:
+        _subtract_sum_of_group(out, target + k, f, x, source + k, step, terms, scale)
+        k += LANES

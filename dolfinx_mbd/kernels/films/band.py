@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 
 from dolfinx_mbd.kernels.compilation import inner_kernel
 from dolfinx_mbd.kernels.small_vectors import Array
-from dolfinx_mbd.kernels.vector_operations import LANES, subtract_multiple, subtract_multiples
+from dolfinx_mbd.kernels.vector_operations import (
+    LANES,
+    subtract_multiple,
+    subtract_multiples,
+    subtract_sum,
+)
 
 Integers = NDArray[np.int64]
 
@@ -74,31 +79,22 @@ def substitute(size: Integers, rows: Array, inverse: Array, x: Array) -> None:
 def substitute_columns(size: Integers, band: Array, X: Array) -> None:
     """Solve for right-hand sides X (unknowns, k) in place; k is a multiple of `LANES`."""
     count, width, columns = size[UNKNOWNS], size[BANDWIDTH], X.shape[1]
-    L, flat, inverse = band_rows(size, band), X.reshape(X.size), np.empty(count)
+    L, flat = band_rows(size, band), X.reshape(X.size)
+    inverse, f = np.empty(count), np.empty(width)
+    # The row that was computed last is the last one of each sum, so that sums can overlap in time
     for r in range(count):
-        inverse[r] = 1.0 / L[r, 0]
-        for k in range(1, min(width, r) + 1, 4):
-            s, source = r - k, (r - k) * columns
-            if s < 3:  # the first rows
-                for m in range(s + 1):
-                    f1 = L[s - m, k + m] * inverse[s - m]
-                    subtract_multiple(flat, r * columns, f1, (s - m) * columns, columns)
-                continue
-            f1, f2 = L[s, k] * inverse[s], L[s - 1, k + 1] * inverse[s - 1]
-            f3, f4 = L[s - 2, k + 2] * inverse[s - 2], L[s - 3, k + 3] * inverse[s - 3]
-            subtract_multiples(flat, r * columns, f1, f2, f3, f4, source, -columns, columns)
+        inverse[r], most = 1.0 / L[r, 0], min(width, r)
+        for k in range(most):
+            s = r - most + k
+            f[k] = L[s, most - k] * inverse[s]
+        source = (r - most) * columns
+        subtract_sum(flat, r * columns, f, flat, source, columns, most, 1.0, columns)
     for r in range(count - 1, -1, -1):
-        for k in range(1, min(width, count - 1 - r) + 1, 4):
-            s, source = r + k, (r + k) * columns
-            if s + 3 >= count:  # the last rows
-                for m in range(count - s):
-                    f1 = L[r, k + m]
-                    subtract_multiple(flat, r * columns, f1, (s + m) * columns, columns)
-                continue
-            f1, f2, f3, f4 = L[r, k], L[r, k + 1], L[r, k + 2], L[r, k + 3]
-            subtract_multiples(flat, r * columns, f1, f2, f3, f4, source, columns, columns)
-        for c in range(columns):
-            X[r, c] *= inverse[r]
+        most = min(width, count - 1 - r)
+        for k in range(most):
+            f[k] = L[r, most - k]
+        source = (r + most) * columns
+        subtract_sum(flat, r * columns, f, flat, source, -columns, most, inverse[r], columns)
 
 
 @inner_kernel
