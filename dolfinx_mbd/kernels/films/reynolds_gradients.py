@@ -26,6 +26,7 @@ from dolfinx_mbd.kernels.films.fields import (
     DISTANCE,
     ENTRAINED,
     FACE,
+    FILM,
     LENGTH,
     RADIUS,
     SOURCE,
@@ -42,6 +43,10 @@ from dolfinx_mbd.kernels.films.reynolds import (
 )
 from dolfinx_mbd.kernels.films.rough_surfaces import Film, film_at
 from dolfinx_mbd.kernels.small_vectors import Array
+from dolfinx_mbd.kernels.vector_operations import LANES, subtract_sum
+
+#: Slopes of the thicknesses around, along and entrained, and second slope of the mean gap
+BY_AROUND, BY_ALONG, BY_ENTRAINED, BY_CONTENT = range(4)
 
 
 @inner_kernel
@@ -119,6 +124,29 @@ def by_face_node(film: Film, slope: float, parts: tuple[float, float, float]) ->
 
 
 @inner_kernel
+def link_slopes(
+    h: Array,
+    values: Array,
+    q: Array,
+    flow: Array,
+    links: Integers,
+    ends: Array,
+    t: int,
+    ratio: float,
+) -> tuple[float, float]:
+    """Return the derivatives of the flow from a node to a supply by the gaps of both nodes.
+
+    `ratio` is that of `link_conductance`.
+    """
+    i, j, i1, j1 = links[t, 0], links[t, 1], links[t, 2], links[t, 3]
+    H, factor = link_conductance(flow, links, ends, t, ratio)
+    gradient, part = 3.0 * H * H * factor * (q[i, j] - ends[t, SUPPLY]), 0.5 * ends[t, DISTANCE]
+    here, there = film_at(h[i, j], values), film_at(h[i1, j1], values)
+    near = gradient * (1.0 - part) * (here.along_slope if i == i1 else here.around_slope)
+    return near, gradient * part * (there.along_slope if i == i1 else there.around_slope)
+
+
+@inner_kernel
 def add_link_gradients(
     h: Array,
     values: Array,
@@ -137,12 +165,7 @@ def add_link_gradients(
     ratio = 2.0 * math.pi * values[RADIUS] / n / (values[LENGTH] / (columns - 1))
     for t in range(len(links)):
         i, j, i1, j1 = links[t, 0], links[t, 1], links[t, 2], links[t, 3]
-        H, factor = link_conductance(flow, links, ends, t, ratio)
-        gradient = 3.0 * H * H * factor * (q[i, j] - ends[t, SUPPLY])
-        part = 0.5 * ends[t, DISTANCE]
-        here, there = film_at(h[i, j], values), film_at(h[i1, j1], values)
-        near = gradient * (1.0 - part) * (here.along_slope if i == i1 else here.around_slope)
-        far = gradient * part * (there.along_slope if i == i1 else there.around_slope)
+        near, far = link_slopes(h, values, q, flow, links, ends, t, ratio)
         for k in range(lam.shape[2]):
             by_gap[i, j, k] -= near * lam[i, j, k]
             by_gap[i1, j1, k] -= far * lam[i, j, k]
@@ -306,3 +329,199 @@ def reynolds_pattern_gradients(
             add_pattern_row(by_rate, around[i], along, sums, rates)
         add_pattern_row(by_gap, around[i], along, sums, gap)
     return pattern_rows(gap), pattern_rows(rates), by_speed
+
+
+@inner_kernel
+def _thickness_slopes(h: Array, values: Array) -> Array:
+    """Return the slopes of the thicknesses, and the second one of the mean gap, (4, n, m+1)."""
+    slopes = np.empty((4, *h.shape))
+    for i in range(h.shape[0]):
+        for j in range(h.shape[1]):
+            film = film_at(h[i, j], values)
+            slopes[BY_AROUND, i, j], slopes[BY_ALONG, i, j] = film.around_slope, film.along_slope
+            slopes[BY_ENTRAINED, i, j] = film.entrained_slope
+            slopes[BY_CONTENT, i, j] = film.content_second
+    return slopes
+
+
+@inner_kernel
+def _face_changes(
+    h: Array,
+    q: Array,
+    flow: Array,
+    slopes: Array,
+    around: Array,
+    i: int,
+    ratio: float,
+    push: float,
+    faces: Array,
+) -> None:
+    """Write the changes of the flows from angle i to i + 1 by the functions of the angle.
+
+    The results (m+1, A) are the flows at each j if the gap changes by the function at all j.
+    """
+    n, columns = h.shape
+    i1, i0 = next_index(i, n), previous_index(i, n)
+    i2, A = next_index(i1, n), around.shape[1]
+    for j in range(1, columns - 1):
+        after = 0.0
+        if flow[AROUND, i, j] != 0.0:
+            mean = 0.5 * (flow[THICKNESS_AROUND, i, j] + flow[THICKNESS_AROUND, i1, j])
+            after = _flow_by_thickness(mean, q[i, j] - q[i1, j], 1.0 / ratio)
+        share, bend, far = face_slopes(h, flow, i, j)
+        near = share * slopes[BY_ENTRAINED, i, j] - far
+        near -= bend * flow[CONTENT_SLOPE, i1, j] * slopes[BY_CONTENT, i, j]
+        next_ = share * slopes[BY_ENTRAINED, i1, j] - far
+        next_ -= bend * flow[CONTENT_SLOPE, i, j] * slopes[BY_CONTENT, i1, j]
+        near = after * slopes[BY_AROUND, i, j] + push * near
+        next_ = after * slopes[BY_AROUND, i1, j] + push * next_
+        far *= push
+        for a in range(A):
+            part = near * around[i, a] + next_ * around[i1, a]
+            faces[j, a] = part + far * (around[i0, a] + around[i2, a])
+
+
+@inner_kernel
+def _balance_changes(
+    h: Array,
+    rate: Array,
+    speed: float,
+    values: Array,
+    number: Integers,
+    q: Array,
+    flow: Array,
+    around: Array,
+    along: Array,
+    rate_factor: float,
+    X: Array,
+) -> None:
+    """Write −∂r/∂s for the coefficients s of patterns to X (unknowns, ·)."""
+    n, columns = h.shape
+    A, L = around.shape[1], along.shape[1]
+    dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
+    mu, ratio = values[VISCOSITY], dx / dz
+    push, squeeze = 6.0 * mu * values[RADIUS] * dz * speed, 12.0 * mu * dx * dz
+    slopes = _thickness_slopes(h, values)
+    faces, sides, change = np.empty((2, columns, A)), np.empty((columns, L)), np.empty(L)
+    _face_changes(h, q, flow, slopes, around, n - 1, ratio, push, faces[1])
+    for i in range(n):
+        new, old = i % 2, (i + 1) % 2
+        _face_changes(h, q, flow, slopes, around, i, ratio, push, faces[new])
+        for j in range(columns - 1):
+            side = 0.0
+            if flow[ALONG, i, j] != 0.0:
+                mean = 0.5 * (flow[THICKNESS_ALONG, i, j] + flow[THICKNESS_ALONG, i, j + 1])
+                side = _flow_by_thickness(mean, q[i, j] - q[i, j + 1], ratio)
+            here, there = side * slopes[BY_ALONG, i, j], side * slopes[BY_ALONG, i, j + 1]
+            for m in range(L):
+                sides[j, m] = here * along[j, m] + there * along[j + 1, m]
+        for j in range(1, columns - 1):
+            u = number[i, j]
+            if u < 0:
+                continue
+            by_source = slopes[BY_CONTENT, i, j] * rate[i, j]
+            by_source = squeeze * (by_source + rate_factor * flow[CONTENT_SLOPE, i, j])
+            for m in range(L):
+                change[m] = sides[j, m] - sides[j - 1, m] + by_source * along[j, m]
+            for a in range(A):
+                flux = faces[new, j, a] - faces[old, j, a]
+                for m in range(L):
+                    X[u, a * L + m] = -(flux * along[j, m] + around[i, a] * change[m])
+
+
+@inner_kernel
+def _add_link_changes(
+    h: Array,
+    values: Array,
+    number: Integers,
+    q: Array,
+    flow: Array,
+    links: Integers,
+    ends: Array,
+    around: Array,
+    along: Array,
+    X: Array,
+) -> None:
+    """Add the part of `_balance_changes` that links cause."""
+    n, columns = q.shape
+    L, ratio = along.shape[1], 2.0 * math.pi * values[RADIUS] / n * (columns - 1) / values[LENGTH]
+    for t in range(len(links)):
+        i, j, i1, j1 = links[t, 0], links[t, 1], links[t, 2], links[t, 3]
+        if number[i, j] < 0:
+            continue
+        near, far = link_slopes(h, values, q, flow, links, ends, t, ratio)
+        for a in range(around.shape[1]):
+            for m in range(L):
+                change = near * around[i, a] * along[j, m] + far * around[i1, a] * along[j1, m]
+                X[number[i, j], a * L + m] -= change
+
+
+@inner_kernel
+def _pattern_sums(
+    number: Integers, weights: Array, areas: Array, around: Array, along: Array, X: Array
+) -> Array:
+    """Return the sums Σ w φ X over the unknown nodes for all patterns φ, (A L, columns of X).
+
+    `areas` (m+1,) times `weights` (n, m+1) are the factors w.
+    """
+    n, columns = number.shape
+    A, L, width = around.shape[1], along.shape[1], X.shape[1]
+    sums, out, f = np.zeros(n * L * width), np.zeros(A * L * width), np.empty(max(n, columns))
+    flat = X.reshape(X.size)
+    for i in range(n):
+        first, count = -1, 0
+        for j in range(1, columns - 1):  # the unknowns of an angle have successive numbers
+            if number[i, j] >= 0:
+                first, count = (number[i, j] if first < 0 else first), count + 1
+        for m in range(L if count else 0):
+            k = 0
+            for j in range(1, columns - 1):
+                if number[i, j] >= 0:
+                    f[k] = -areas[j] * weights[i, j] * along[j, m]
+                    k += 1
+            target = (i * L + m) * width
+            subtract_sum(sums, target, f, flat, first * width, width, count, 1.0, width)
+    for a in range(A):
+        for i in range(n):
+            f[i] = -around[i, a]
+        for m in range(L):
+            target = (a * L + m) * width
+            subtract_sum(out, target, f, sums, m * width, L * width, n, 1.0, width)
+    return out.reshape(A * L, width)
+
+
+@kernel
+def reynolds_pattern_stiffness(
+    h: Array,
+    rate: Array,
+    speed: float,
+    values: Array,
+    areas: Array,
+    number: Integers,
+    size: Integers,
+    q: Array,
+    slopes: Array,
+    flow: Array,
+    band: Array,
+    links: Integers,
+    ends: Array,
+    around: Array,
+    along: Array,
+    rate_factor: float,
+) -> Array:
+    """Return the derivatives (A L, A L) of the forces of the film on patterns by their gaps.
+
+    The derivatives include those by the rates of the coefficients, times `rate_factor`. They are
+    those of `reynolds_pattern_gradients` for the products of patterns and `areas` (m+1,) as
+    functionals, from the changes of q instead of the adjoint solutions: the balances change by
+    products of few functions. `slopes` (2, n, m+1) are those of `film_pressures`.
+    """
+    patterns = around.shape[1] * along.shape[1]
+    X = np.zeros((size[UNKNOWNS], LANES * ((patterns + LANES - 1) // LANES)))
+    _balance_changes(h, rate, speed, values, number, q, flow, around, along, rate_factor, X)
+    _add_link_changes(h, values, number, q, flow, links, ends, around, along, X)
+    substitute_columns(size, band, X)
+    if is_resting(q, flow):
+        X *= 0.5
+    sums = _pattern_sums(number, slopes[FILM], areas, around, along, X)
+    return np.ascontiguousarray(sums[:, :patterns])

@@ -106,6 +106,11 @@ class MassConservingGrid(ReynoldsGrid):
         )  # fmt: skip
         return gradients
 
+    def pattern_stiffness(self, C: Array, around: Array, along: Array, rate_factor: float) -> Array:
+        """Return the derivatives of the forces on patterns, (A L, A L); see `ReynoldsGrid`."""
+        by_gap, by_rate, _ = self._pattern_gradients(C, around, along, contact=True)
+        return (by_gap + rate_factor * by_rate)[: C.shape[2]]
+
     def _pattern_gradients(
         self, C: Array, around: Array, along: Array, *, contact: bool, rate_factor: float = 0.0
     ) -> tuple[Array, Array, Array]:

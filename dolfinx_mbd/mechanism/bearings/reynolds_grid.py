@@ -41,10 +41,12 @@ from dolfinx_mbd.kernels.films.fields import (
     RADIUS,
     SOURCE,
     VISCOSITY,
+    WEIGHT,
 )
 from dolfinx_mbd.kernels.films.reynolds_gradients import (
     reynolds_gradients,
     reynolds_pattern_gradients,
+    reynolds_pattern_stiffness,
 )
 from dolfinx_mbd.mechanism.bearings.supply import OilSupply
 from dolfinx_mbd.mechanism.bearings.supply_links import supply_links
@@ -306,16 +308,26 @@ class ReynoldsGrid:
         return gap, rate, speed
 
     def pattern_stiffness(self, C: Array, around: Array, along: Array, rate_factor: float) -> Array:
-        """Return derivatives (k, A L) of functionals by the gap, plus a factor times by its rate.
+        """Return the derivatives of the forces on patterns by the gap, plus a factor times by rates.
 
         Args:
-            C: Weights of the pressures of film and asperities in k functionals, (n, m+1, k).
+            C: Products of the patterns and the areas of the nodes, (n, m+1, A L).
             around: Factors of the patterns around the bore, (n, A).
             along: Factors of the patterns along the axis, (m+1, L).
             rate_factor: Factor of the derivatives by the rates of the coefficients, 1/s.
+
+        Returns:
+            Derivatives of the forces of film and asperities by the coefficients, (A L, A L).
         """
-        gap, _, _ = self._pattern_gradients(C, around, along, contact=True, rate_factor=rate_factor)
-        return gap[: C.shape[2]]
+        stiffness: Array = reynolds_pattern_stiffness(
+            self._h, self._rate, self._speed, self.values, self._nodes[WEIGHT], self._number,
+            self._size, self._q, self._slopes, self._flow, self._band, *self._links, around, along,
+            rate_factor,
+        )  # fmt: skip
+        solid = self._slopes[ASPERITIES]
+        if solid.any():
+            stiffness += bore_patterns.pattern_gradients(C * solid[:, :, None], around, along)
+        return stiffness
 
     def _pattern_gradients(
         self, C: Array, around: Array, along: Array, *, contact: bool, rate_factor: float = 0.0
