@@ -347,6 +347,7 @@ def _thickness_slopes(h: Array, values: Array) -> Array:
 @inner_kernel
 def _face_changes(
     h: Array,
+    number: Integers,
     q: Array,
     flow: Array,
     slopes: Array,
@@ -358,12 +359,15 @@ def _face_changes(
 ) -> None:
     """Write the changes of the flows from angle i to i + 1 by the functions of the angle.
 
-    The results (m+1, A) are the flows at each j if the gap changes by the function at all j.
+    The results (m+1, A) are the flows at each j if the gap changes by the function at all j. They
+    are not written between two nodes without unknowns.
     """
     n, columns = h.shape
     i1, i0 = next_index(i, n), previous_index(i, n)
     i2, A = next_index(i1, n), around.shape[1]
     for j in range(1, columns - 1):
+        if number[i, j] < 0 and number[i1, j] < 0:
+            continue
         after = 0.0
         if flow[AROUND, i, j] != 0.0:
             mean = 0.5 * (flow[THICKNESS_AROUND, i, j] + flow[THICKNESS_AROUND, i1, j])
@@ -401,13 +405,15 @@ def _balance_changes(
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
     mu, ratio = values[VISCOSITY], dx / dz
     push, squeeze = 6.0 * mu * values[RADIUS] * dz * speed, 12.0 * mu * dx * dz
-    slopes = _thickness_slopes(h, values)
+    slopes, flat = _thickness_slopes(h, values), X.reshape(X.size)
     faces, sides, change = np.empty((2, columns, A)), np.empty((columns, L)), np.empty(L)
-    _face_changes(h, q, flow, slopes, around, n - 1, ratio, push, faces[1])
+    _face_changes(h, number, q, flow, slopes, around, n - 1, ratio, push, faces[1])
     for i in range(n):
         new, old = i % 2, (i + 1) % 2
-        _face_changes(h, q, flow, slopes, around, i, ratio, push, faces[new])
+        _face_changes(h, number, q, flow, slopes, around, i, ratio, push, faces[new])
         for j in range(columns - 1):
+            if number[i, j] < 0 and number[i, j + 1] < 0:
+                continue
             side = 0.0
             if flow[ALONG, i, j] != 0.0:
                 mean = 0.5 * (flow[THICKNESS_ALONG, i, j] + flow[THICKNESS_ALONG, i, j + 1])
@@ -423,10 +429,12 @@ def _balance_changes(
             by_source = squeeze * (by_source + rate_factor * flow[CONTENT_SLOPE, i, j])
             for m in range(L):
                 change[m] = sides[j, m] - sides[j - 1, m] + by_source * along[j, m]
+            k = u * X.shape[1]
             for a in range(A):
-                flux = faces[new, j, a] - faces[old, j, a]
+                flux, factor = faces[old, j, a] - faces[new, j, a], around[i, a]
                 for m in range(L):
-                    X[u, a * L + m] = -(flux * along[j, m] + around[i, a] * change[m])
+                    flat[k] = flux * along[j, m] - factor * change[m]
+                    k += 1
 
 
 @inner_kernel
