@@ -399,14 +399,18 @@ def _balance_changes(
     rate_factor: float,
     X: Array,
 ) -> None:
-    """Write −∂r/∂s for the coefficients s of patterns to X (unknowns, ·)."""
+    """Write −∂r/∂s for the coefficients s of patterns to X (unknowns, ·).
+
+    Column m A + a belongs to the functions a and m.
+    """
     n, columns = h.shape
     A, L = around.shape[1], along.shape[1]
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
     mu, ratio = values[VISCOSITY], dx / dz
     push, squeeze = 6.0 * mu * values[RADIUS] * dz * speed, 12.0 * mu * dx * dz
     slopes, flat = _thickness_slopes(h, values), X.reshape(X.size)
-    faces, sides, change = np.empty((2, columns, A)), np.empty((columns, L)), np.empty(L)
+    faces, sides = np.empty((2, columns, A)), np.empty((columns, L))
+    flux, change = np.empty(A), np.empty(L)
     _face_changes(h, number, q, flow, slopes, around, n - 1, ratio, push, faces[1])
     for i in range(n):
         new, old = i % 2, (i + 1) % 2
@@ -431,10 +435,12 @@ def _balance_changes(
                 change[m] = sides[j, m] - sides[j - 1, m] + by_source * along[j, m]
             k = u * X.shape[1]
             for a in range(A):
-                flux, factor = faces[old, j, a] - faces[new, j, a], around[i, a]
-                for m in range(L):
-                    flat[k] = flux * along[j, m] - factor * change[m]
-                    k += 1
+                flux[a] = faces[old, j, a] - faces[new, j, a]
+            for m in range(L):
+                share, factor = along[j, m], change[m]
+                for a in range(A):
+                    flat[k + a] = share * flux[a] - factor * around[i, a]
+                k += A
 
 
 @inner_kernel
@@ -452,16 +458,17 @@ def _add_link_changes(
 ) -> None:
     """Add the part of `_balance_changes` that links cause."""
     n, columns = q.shape
-    L, ratio = along.shape[1], 2.0 * math.pi * values[RADIUS] / n * (columns - 1) / values[LENGTH]
+    A, L = around.shape[1], along.shape[1]
+    ratio = 2.0 * math.pi * values[RADIUS] / n * (columns - 1) / values[LENGTH]
     for t in range(len(links)):
         i, j, i1, j1 = links[t, 0], links[t, 1], links[t, 2], links[t, 3]
         if number[i, j] < 0:
             continue
         near, far = link_slopes(h, values, q, flow, links, ends, t, ratio)
-        for a in range(around.shape[1]):
-            for m in range(L):
+        for m in range(L):
+            for a in range(A):
                 change = near * around[i, a] * along[j, m] + far * around[i1, a] * along[j1, m]
-                X[number[i, j], a * L + m] -= change
+                X[number[i, j], m * A + a] -= change
 
 
 @inner_kernel
@@ -524,7 +531,8 @@ def reynolds_pattern_stiffness(
     functionals, from the changes of q instead of the adjoint solutions: the balances change by
     products of few functions. `slopes` (2, n, m+1) are those of `film_pressures`.
     """
-    patterns = around.shape[1] * along.shape[1]
+    A, L = around.shape[1], along.shape[1]
+    patterns = A * L
     X = np.zeros((size[UNKNOWNS], LANES * ((patterns + LANES - 1) // LANES)))
     _balance_changes(h, rate, speed, values, number, q, flow, around, along, rate_factor, X)
     _add_link_changes(h, values, number, q, flow, links, ends, around, along, X)
@@ -532,4 +540,9 @@ def reynolds_pattern_stiffness(
     if is_resting(q, flow):
         X *= 0.5
     sums = _pattern_sums(number, slopes[FILM], areas, around, along, X)
-    return np.ascontiguousarray(sums[:, :patterns])
+    out = np.empty((patterns, patterns))
+    for k in range(patterns):
+        for a in range(A):
+            for m in range(L):
+                out[k, a * L + m] = sums[k, m * A + a]
+    return out

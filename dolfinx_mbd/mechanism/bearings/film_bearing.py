@@ -190,8 +190,9 @@ class FilmBearing(FilmElement):
     def pair_motion(self, pair: FramePair) -> Array:
         """Return the motion (10,) of the journal; its spin includes `journal_speed`."""
         y: Array = film_motion(*pair)
-        opposite = pair.Q1[:, 2] @ pair.Q2[:, 2] < 0.0
-        y[SPIN] += -self.journal_speed if opposite else self.journal_speed
+        if self.journal_speed:
+            opposite = pair.Q1[:, 2] @ pair.Q2[:, 2] < 0.0
+            y[SPIN] += -self.journal_speed if opposite else self.journal_speed
         return y
 
     def wrenches(self, pair: FramePair) -> Array:
