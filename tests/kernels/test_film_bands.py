@@ -130,3 +130,41 @@ def test_patterns(options: dict[str, Any]) -> None:
         scale = np.abs(expected).max()
         np.testing.assert_allclose(part[: len(by)], expected, rtol=0, atol=1e-12 * scale)
     np.testing.assert_allclose(parts[2][: len(C)], by_speed, rtol=1e-12)
+
+
+THIN = Asperities(4e-6, 2e9, friction=0.1)
+MOTIONS = {
+    "cavitated": [1.2e-5, 6e-6, 2e-4, -1e-4, 1e-3, -2e-3, 0.01, 0.02, 300.0, 0.0],
+    "full with a supply": [1e-6, 0.0, 1e-5, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0],
+    "touching": [1.3e-5, -8e-6, -2e-4, 1e-4, 2e-3, 1e-3, 0.0, 0.0, -200.0, 0.0],
+    "at rest": [1e-6, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+}
+
+
+@pytest.mark.parametrize("motion", MOTIONS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"supply": [HOLE]},
+        {"oil": Oil(0.01, pressure_coefficient=2e-8), "asperities": THIN},
+        {"supply": [HOLE], "asperities": THIN, "cavitation": "mass_conserving"},
+    ],
+    ids=["plain", "supply", "piezoviscous", "mass-conserving"],
+)
+def test_pattern_stiffness(options: dict[str, Any], motion: str) -> None:
+    """Derivatives by direct solutions agree with those by adjoint solutions."""
+    options = {"oil": 0.01, "shape": (32, 8)} | options
+    grid = FiniteBearing("film", *ENDS, 0.02, 0.02, 2e-5, **options).grid
+    h, rate = grid.gap(np.array(MOTIONS[motion]))
+    grid.solve(h, rate, MOTIONS[motion][8])
+    rng = np.random.default_rng(1)
+    around, along = rng.normal(size=(32, 5)), rng.normal(size=(9, 3))
+    patterns = np.einsum("ia,jm->ijam", around, along).reshape(32, 9, -1)
+    C = patterns * grid.areas[:, :, None]
+    gap, by_rate, _ = grid.pattern_derivatives(C, around, along)
+    stiffness = grid.pattern_stiffness(C, around, along, 1e4)
+    expected = (gap + 1e4 * by_rate)[: C.shape[2]]
+    assert np.abs(expected).max() > 0.0
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(stiffness, expected, rtol=0, atol=1e-12 * scale)

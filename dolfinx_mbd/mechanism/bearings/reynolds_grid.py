@@ -308,7 +308,7 @@ class ReynoldsGrid:
         return gap, rate, speed
 
     def pattern_stiffness(self, C: Array, around: Array, along: Array, rate_factor: float) -> Array:
-        """Return the derivatives of the forces on patterns by the gap, plus a factor times by rates.
+        """Return the derivatives of forces on patterns by the gap, plus a factor times by its rate.
 
         Args:
             C: Products of the patterns and the areas of the nodes, (n, m+1, A L).
