@@ -148,9 +148,10 @@ MOTIONS = {
         {},
         {"supply": [HOLE]},
         {"oil": Oil(0.01, pressure_coefficient=2e-8), "asperities": THIN},
+        {"supply": [HOLE], "asperities": Asperities(4e-6, 2e9, pattern=3.0)},
         {"supply": [HOLE], "asperities": THIN, "cavitation": "mass_conserving"},
     ],
-    ids=["plain", "supply", "piezoviscous", "mass-conserving"],
+    ids=["plain", "supply", "piezoviscous", "flow factors", "mass-conserving"],
 )
 def test_pattern_stiffness(options: dict[str, Any], motion: str) -> None:
     """Derivatives by direct solutions agree with those by adjoint solutions."""

@@ -1,5 +1,8 @@
 """Derivatives of functionals of the pressure on the grid of a bearing, by adjoint solutions.
 
+The forces on patterns of the gap have as many derivatives by patterns as there are functionals;
+`reynolds_pattern_stiffness` computes them faster from the changes of the balances.
+
 The module `reynolds` describes the grid, its arrays and the balance r(q) of its cells. For each
 functional f_k, λ solves (∂r/∂q)ᵀλ = ∂f_k/∂q, and df_k = −λᵀ dr for changes of gap, rate and speed.
 """
@@ -203,15 +206,13 @@ def _add_row_gradients(
     flow: Array,
     lam: Array,
     i: int,
-    rate_factor: float,
     by_gap: Array,
     by_rate: Array,
     by_speed: Array,
 ) -> None:
     """Write ∂f_k/∂h and ∂f_k/∂ḣ at the nodes of a row (m+1, k), and add its part of ∂f_k/∂Ω.
 
-    The results at nodes where all λ around are zero are not written. If `rate_factor` is not zero,
-    only the sum of ∂f_k/∂h and of ∂f_k/∂ḣ times this factor is written.
+    The results at nodes where all λ around are zero are not written.
     """
     n, columns, K = lam.shape
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
@@ -233,13 +234,13 @@ def _add_row_gradients(
         far_after, far_before = far_after * push, far_before * push
         a, b, c = a + after - before, b - after + far_after, c + before - far_before
         content = squeeze * film.content_slope
-        a += squeeze * film.content_second * rate[i, j] + rate_factor * content
+        a += squeeze * film.content_second * rate[i, j]
         # entries in place of views of rows, whose references numba counts
         for k in range(K):
             total = a * lam[i, j, k] + b * lam[i1, j, k] + c * lam[i0, j, k]
             total += far_before * lam[i3, j, k] - far_after * lam[i2, j, k]
             by_gap[j, k] = -(total + d * lam[i, right, k] + e * lam[i, left, k])
-        if number[i, j] < 0 or rate_factor != 0.0:
+        if number[i, j] < 0:
             continue
         source_by_speed = entrainment * (flow[FACE, i, j] - flow[FACE, i0, j])
         for k in range(K):
@@ -275,7 +276,7 @@ def reynolds_gradients(
     lam = _adjoint(number, size, q, flow, band, C)
     for i in range(n):
         _add_row_gradients(
-            h, rate, speed, values, number, q, flow, lam, i, 0.0, by_gap[i], by_rate[i], by_speed
+            h, rate, speed, values, number, q, flow, lam, i, by_gap[i], by_rate[i], by_speed
         )
     add_link_gradients(h, values, lam, q, flow, links, ends, by_gap)
     return by_gap, by_rate, by_speed
@@ -298,14 +299,12 @@ def reynolds_pattern_gradients(
     direct: Array,
     around: Array,
     along: Array,
-    rate_factor: float,
 ) -> tuple[Array, Array, Array]:
     """Return the derivatives (k, A L), (k, A L) and (k,) of f_k by patterns of the gap.
 
     They are those of `reynolds_gradients` by the coefficients of the patterns of
     `pattern_gradients` in the gap and in its rate, and by the speed. `direct` (n, m+1, ·) is added
-    to ∂f_k/∂h of the first functionals; it may be empty. If `rate_factor` is not zero, the first
-    result includes the derivatives by the rate times this factor, and the others are zero.
+    to ∂f_k/∂h of the first functionals; it may be empty.
     """
     n, columns, K = C.shape
     A, L = around.shape[1], along.shape[1]
@@ -315,18 +314,15 @@ def reynolds_pattern_gradients(
     by_gap, by_rate = np.empty((columns, K)), np.empty((columns, K))
     gap, rates, sums = np.zeros((A, L, K)), np.zeros((A, L, K)), np.empty((L, K))
     for i in range(n):
-        by_gap[:] = 0.0
-        if rate_factor == 0.0:
-            by_rate[:] = 0.0
+        by_gap[:], by_rate[:] = 0.0, 0.0
         _add_row_gradients(
-            h, rate, speed, values, number, q, flow, lam, i, rate_factor, by_gap, by_rate, by_speed
+            h, rate, speed, values, number, q, flow, lam, i, by_gap, by_rate, by_speed
         )
         if len(direct):
             by_gap[:, : direct.shape[2]] += direct[i]
         if len(links):
             by_gap += by_links[i]
-        if rate_factor == 0.0:
-            add_pattern_row(by_rate, around[i], along, sums, rates)
+        add_pattern_row(by_rate, around[i], along, sums, rates)
         add_pattern_row(by_gap, around[i], along, sums, gap)
     return pattern_rows(gap), pattern_rows(rates), by_speed
 

@@ -112,12 +112,10 @@ class MassConservingGrid(ReynoldsGrid):
         return (by_gap + rate_factor * by_rate)[: C.shape[2]]
 
     def _pattern_gradients(
-        self, C: Array, around: Array, along: Array, *, contact: bool, rate_factor: float = 0.0
+        self, C: Array, around: Array, along: Array, *, contact: bool
     ) -> tuple[Array, Array, Array]:
         """Return the gradients with respect to patterns of the gap, of its rate, and the speed."""
         by_gap, by_rate, by_speed = self._pressure_gradients(C, contact=contact)
-        if rate_factor != 0.0:
-            by_gap += rate_factor * by_rate
         gap, rate = (pattern_gradients(by, around, along) for by in (by_gap, by_rate))
         return gap, rate, by_speed
 

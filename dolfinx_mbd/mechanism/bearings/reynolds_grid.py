@@ -330,19 +330,14 @@ class ReynoldsGrid:
         return stiffness
 
     def _pattern_gradients(
-        self, C: Array, around: Array, along: Array, *, contact: bool, rate_factor: float = 0.0
+        self, C: Array, around: Array, along: Array, *, contact: bool
     ) -> tuple[Array, Array, Array]:
-        """Return the results of `_pressure_gradients` by patterns, (k, A L), (k, A L) and (k,).
-
-        If `rate_factor` is not zero, the second result times this factor is added to the first one,
-        and the others may be zero.
-        """
+        """Return the results of `_pressure_gradients` by patterns, (k, A L), (k, A L) and (k,)."""
         solid = self._slopes[ASPERITIES]
         direct = C * solid[:, :, None] if contact and solid.any() else np.zeros((0, 0, 0))
         gradients: tuple[Array, Array, Array] = reynolds_pattern_gradients(
             self._h, self._rate, self._speed, self.values, self._number, self._size, self._q,
             self._flow, self._band, *self._links, self._functionals(C), direct, around, along,
-            rate_factor,
         )  # fmt: skip
         return gradients
 
