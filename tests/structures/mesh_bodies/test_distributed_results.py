@@ -114,7 +114,7 @@ REDUNDANT = {"pc_type": "redundant"}  # every rank factorizes the whole matrix
 
 @pytest.mark.parametrize(("stop", "solver"), [(3, None), (7, None), (4, ITERATIVE), (5, REDUNDANT)])
 def test_folder_of_several_ranks(tmp_path: Path, stop: int, solver: Any) -> None:
-    """One file has the rows of all ranks; an interrupted run continues bitwise.
+    """One file has the rows of all ranks; an interrupted run continues identically.
 
     MUMPS, which a PETSc without CHOLMOD leaves, adds in another order in every run.
     """
