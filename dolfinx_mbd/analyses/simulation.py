@@ -43,8 +43,9 @@ def simulate(
     """Simulate a system with fixed or adaptive steps.
 
     The results are bitwise identical on every MPI rank and in every repetition; BLAS uses one
-    thread during the simulation. Repetitions with a `MeshBody` agree to about 1e-9 if MUMPS factorizes its
-    matrix on several ranks, because MUMPS does not add in the same order; other solvers do.
+    thread during the simulation. Repetitions with a `MeshBody` agree to about 1e-9 if MUMPS
+    factorizes its matrix on several ranks, because MUMPS does not add in the same order; other
+    solvers do.
 
     Args:
         system: The mechanism; it is not changed.
