@@ -159,7 +159,7 @@ def whole_run() -> mbd.results.Solution:
 
 @pytest.mark.skipif(library() is None, reason="CHOLMOD 5 with PETSc")
 @pytest.mark.parametrize("stop", [1, 9])
-def test_run_continues_bitwise_if_ranks_share_nodes_of_three(tmp_path: Path, stop: int) -> None:
+def test_run_continues_identically_if_ranks_share_nodes_of_three(tmp_path: Path, stop: int) -> None:
     """A compact mesh, whose matrix is factorized again after the restart."""
     system, _ = swinging((4, 4, 4))
     simulator = mbd.Simulator(system, dt=4e-3, t_end=0.06)
