@@ -29,7 +29,8 @@ from dolfinx_mbd.mechanism.mechanisms import EngineDesign, engine, inline_engine
 
 STEPS_PER_CYCLE, RUN_IN = 2000, 100  # steps; the first RUN_IN are not timed
 START, MODES = np.radians(100.0), 6  # crank angle at the start, rad; modes of each body
-PRESSURE_MODES, CLEARANCE, VISCOSITY = 0.05, 3e-5, 0.015  # –, m, Pa s
+PRESSURE_TOLERANCE = 0.05  # of the pressure modes, see `InterfaceSpec.pressure_modes`
+CLEARANCE, VISCOSITY = 3e-5, 0.015  # m, Pa s
 SPEEDS = {3: 628.3, 4: 209.4}  # rad/s, of the engines with three and four cylinders
 # Goals: the ratios of the tables, and the peak memory in GB
 LIMITS = {
@@ -67,7 +68,7 @@ def interfaces(case: mbd.geometry.Crankcase) -> tuple[dict[str, Any], dict[str, 
 def with_pressure_modes(interfaces: dict[str, Any], prefix: str) -> dict[str, Any]:
     """Return the interfaces, with pressure modes in the bores whose names begin with a prefix."""
     return {
-        name: replace(spec, kind="averaged", pressure_modes=PRESSURE_MODES)
+        name: replace(spec, kind="averaged", pressure_modes=PRESSURE_TOLERANCE)
         if name.startswith(prefix)
         else spec
         for name, spec in interfaces.items()

@@ -3,7 +3,7 @@
     ./with-fenicsx python3 benchmarks/iterative.py [--sizes 33k 105k 281k] [--rounds 1]
         [--solvers] [--modes] [--large]
 
-Each measurement is a separate process on one thread; each round runs the programs in turn.
+Each measurement is a separate process on one thread; each round runs the solvers in turn.
 ``--large`` adds about 900 k dofs (11 GB for the factors, 10 minutes). ``--solvers`` compares
 preconditioners of PETSc's conjugate gradients for one load: PCMG with other formats and smoothers
 than in the package, GAMG and hypre. ``--modes`` compares LOBPCG of the package and of SLEPc with
@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from children import child, median, report
 from reduction import ENDS, MODES, SIZES, clocks, now, read, warm_up_mesh
 
-LARGE = {"900k": 0.00111}
+LARGE = {"900k": 0.00111}  # size of the cells of the largest mesh, m
 MEMORY = 24.0
 """Memory of the computer for which the limit of the factorization is computed, GB."""
 TWO_LEVELS = {

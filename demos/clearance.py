@@ -123,7 +123,7 @@ with tutorials.figure(results / "clearance.png", 1, 2, width_ratios=(1, 1.7)) as
 # ## Checks
 #
 # The pin stays in its bore, except for the depth of the contact. The work of the drive equals the
-# change of energy plus the losses of the contact. The piston follows its ideal motion within the
+# change of energy plus what the contact dissipates. The piston follows its ideal motion within the
 # clearance.
 
 # +

@@ -47,8 +47,9 @@ if root:
 #
 # The package solves for the initial positions of the bodies; a picture shows whether they are as
 # you intended. Revolute and cylindrical joints are drawn as pins, spherical joints as balls, and
-# guides as lines. Grey cones mark points on the ground. Purple arrows are loads, here the gas
-# forces and the moment of the drive. `marks` chooses what is drawn.
+# guides as lines. Grey cones mark points on the ground. Purple arrows are forces and moments of
+# loads and drivers, here the gas forces and the moment with which the driver keeps the crank's
+# speed. `marks` chooses what is drawn.
 
 engine = mbd.mechanisms.inline_engine(rod, speed=628.318)  # rad/s, 6000 rpm
 if root:
@@ -80,7 +81,8 @@ if root:
 # ## An interactive page
 #
 # `player` writes one HTML file that a browser opens without a server or a network: turn the scene,
-# magnify the deformation, colour it, and look at joint forces. A notebook shows it here.
+# magnify the deformation, colour it, and look at joint forces. A notebook shows the page, which is
+# the last expression of the cell.
 
 page = plotting.player(run, results / "engine.html", scale=50) if root else None
 page

@@ -43,7 +43,7 @@ def on_rank_zero(comm: Any, work: Callable[[], T]) -> T:
 
 
 def summed(comm: Any, local: Any) -> Any:
-    """Return the sum of arrays over all ranks, bitwise equal on all ranks.
+    """Return the sum of arrays over all ranks, bitwise identical on all ranks.
 
     `Allreduce` may round differently on different ranks.
     """

@@ -64,9 +64,7 @@ for k in range(4):
 @pytest.mark.parametrize(
     ("filters", "count"), [([], 2), (["default"], 2), (["always"], 4), (["ignore"], 0)]
 )
-def test_equal_warnings_of_a_line_are_shown_as_the_filters_say(
-    filters: list[Any], count: int
-) -> None:
+def test_repeated_warnings_of_a_line_follow_the_filters(filters: list[Any], count: int) -> None:
     """Python's filters apply to the two texts of the cell, each time the cell is run."""
     for _ in range(2):
         with warnings.catch_warnings(record=True) as records:

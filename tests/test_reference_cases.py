@@ -1,4 +1,4 @@
-"""The script of the reference cases: its page shows every case, and a miss is an error.
+"""The script of the reference cases: its page shows every case, and a deviation raises an error.
 
 The build of the documentation computes all cases; two quick ones are computed here.
 """

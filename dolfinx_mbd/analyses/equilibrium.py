@@ -57,7 +57,7 @@ from dolfinx_mbd.results.solution import Solution
 
 Array = NDArray[np.float64]
 
-_CLOSED = 1e-9  # penetration at the end of a step to a contact, relative to the mechanism's size
+_PENETRATION = 1e-9  # of a gap that ends an iteration by closing, relative to the mechanism
 _AT_REST = 1e-9  # speed of a rotor's origin, relative to the mechanism's size × largest velocity
 _SPEED = 1e-9  # largest speed of a constraint in a steady rotation, relative to velocities
 _HALVINGS = 12  # largest number of shorter steps
@@ -353,7 +353,7 @@ def _fraction_to_contact(eqs: Assembler, delta: Array) -> float:
     eqs.frames.update_velocities()
     gaps, rates = states[:, GAP], states[:, GAP_RATE]
     closing = (gaps >= 0.0) & (gaps + rates < 0.0)
-    distances = gaps[closing] + _CLOSED * eqs.system.size
+    distances = gaps[closing] + _PENETRATION * eqs.system.size
     return min(1.0, float((distances / -rates[closing]).min(initial=1.0)))
 
 

@@ -167,7 +167,7 @@ def linearize(
 
 
 def _note_on_functions(inputs: Inputs) -> str:
-    """Return a text about the inputs of loads whose values are functions of the user."""
+    """Return a text about the inputs of loads whose values are user-defined functions."""
     if not inputs.functions:
         return ""
     names = ", ".join(map(repr, inputs.functions))

@@ -80,7 +80,7 @@ class Inputs:
         names: Names of the inputs.
         system: The copy; without inputs, the system itself.
         values: Values of the inputs.
-        functions: Names of the inputs that replace functions of the user.
+        functions: Names of the inputs that replace user-defined functions.
 
     Raises:
         InputError: A name is unknown; the message lists the names of the system.

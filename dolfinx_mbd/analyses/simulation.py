@@ -42,9 +42,10 @@ def simulate(
 ) -> Solution:
     """Simulate a system with fixed or adaptive steps.
 
-    The results are bitwise equal on every MPI rank and in every repetition; BLAS uses one thread
-    during the simulation. Repetitions with a `MeshBody` agree to about 1e-9 if MUMPS factorizes its
-    matrix on several ranks, because MUMPS does not add in the same order; other solvers do.
+    The results are bitwise identical on every MPI rank and in every repetition; BLAS uses one
+    thread during the simulation. Repetitions with a `MeshBody` agree to about 1e-9 if MUMPS
+    factorizes its matrix on several ranks, because MUMPS does not add in the same order; other
+    solvers do.
 
     Args:
         system: The mechanism; it is not changed.
@@ -71,12 +72,14 @@ def simulate(
             function is a `Solution` at some of the times; it returns one number per time. By
             default all states are saved, from which all quantities follow.
         path: Folder to which the run is written in blocks, so that the memory does not grow.
-            `resume` continues the run bitwise equally if it is interrupted, and `Solution.load`
-            reads it. An earlier run of the same mechanism in the folder is replaced.
+            If the run is interrupted, `resume` continues it with bitwise identical results;
+            `Solution.load` reads it. An earlier run of the same mechanism in the folder is
+            replaced.
 
     Returns:
-        The histories by name; with `path` they are read from the folder when they are used. After
-        Ctrl-C, the solution contains the results so far, with a warning and ``complete == False``.
+        The solution, with the histories of bodies, joints and loads by their names; with `path`
+        they are read from the folder when they are used. After Ctrl-C, the solution contains the
+        results so far, with a warning and ``complete == False``.
 
     Raises:
         AssemblyError: The mechanism cannot be assembled.
@@ -112,7 +115,7 @@ def simulate(
         redundant=redundant,
     )
     state = simulator.state
-    # Content of films, stored with each state
+    # Oil content of films with cavitation that conserves mass, which is saved with each state
     oil = simulator.stepper.assembler.loads.steady_content()
     size = row_bytes(state, oil)
     if requests is not None:
@@ -141,8 +144,8 @@ def resume(
 ) -> Solution:
     """Continue a simulation in its folder, as if it had not been interrupted.
 
-    The results are bitwise equal, as those of repetitions of `simulate`. For a finished run, the
-    solution is returned immediately.
+    The results are bitwise identical to those of an uninterrupted `simulate`. For a finished run,
+    the solution is returned immediately.
 
     Args:
         path: The folder to which `simulate` wrote the run.

@@ -62,8 +62,8 @@ _SHOWN = 5  # number of differences that an error lists
 class Simulator(Run):
     """A mechanism that you step yourself, for controllers and co-simulation.
 
-    Inputs are held constant over each step. A loop over `step` gives bitwise the states of
-    `simulate` with the same steps.
+    Inputs are held constant over each step. A loop over `step` gives the states of `simulate`
+    with the same steps, bitwise identical.
 
     The name of a joint load is the input of its torque or force. The name of a distributed load is
     the input of its amplitude. The name of a driver is the input of the position of its joint at
@@ -288,7 +288,7 @@ class Simulator(Run):
         return self.state
 
     def save(self) -> Snapshot:
-        """Return a snapshot that can be pickled; after `restore`, steps are bitwise equal.
+        """Return a snapshot that can be pickled; after `restore`, steps are bitwise identical.
 
         Example:
             >>> simulator = mbd.Simulator(pendulum, dt=1e-3)
@@ -354,7 +354,10 @@ class Simulator(Run):
         self._set_inputs(snapshot.inputs)
 
     def _set_inputs(self, values: tuple[float, ...]) -> None:
-        """Set the inputs, and delete the stored motions of the drivers in the assembler."""
+        """Set the inputs, and renew what the stepper has stored for the present state.
+
+        The motions of drivers and the gaps of oil films depend on the inputs.
+        """
         self._inputs.put(values)
         self.stepper.put(self.state)
 

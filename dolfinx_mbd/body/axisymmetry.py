@@ -143,7 +143,9 @@ def _frame_motions(body: ReducedBody, n: Array, tolerance: float) -> tuple[Array
 def _conditions(
     body: ReducedBody, n: Array, tolerance: float, basis: Array
 ) -> dict[str, tuple[Array, Array]]:
-    """Return pairs (A, B) of arrays (3…, modes) in the modes `basis` for the conditions A G = B.
+    """Return arrays A and B for the conditions A G = B on the generator G of rotations.
+
+    The last axis of the arrays runs over the modes `basis`, the others over components.
 
     B is the derivative of A with respect to the angle if A rotates about the axis n: N A, and for
     second moments N A + A Nᵀ. The arrays of a pair are divided by the size of A, and at least by
@@ -154,12 +156,12 @@ def _conditions(
     first = body.first_moments[1:].T @ basis
     second = np.einsum("lab,lk->abk", body.second_moments[0, 1:], basis)
     rotated = np.einsum("ac,cbk->abk", N, second) + np.einsum("bc,ack->abk", N, second)
-    mass, inertia = np.sqrt([body.total_mass, np.trace(body.second_moments[0, 0])])
+    root_mass, root_inertia = np.sqrt([body.total_mass, np.trace(body.second_moments[0, 0])])
     conditions = {
-        "first moments": (first, N @ first, mass),
-        "second moments": (second, rotated, inertia),
-        "displacements of the frames": (translations, N @ translations, 1 / mass),
-        "rotations of the frames": (rotations, N @ rotations, 1 / inertia),
+        "first moments": (first, N @ first, root_mass),
+        "second moments": (second, rotated, root_inertia),
+        "displacements of the frames": (translations, N @ translations, 1 / root_mass),
+        "rotations of the frames": (rotations, N @ rotations, 1 / root_inertia),
     }
     sizes = {key: max(float(np.linalg.norm(A)), least) for key, (A, _, least) in conditions.items()}
     return {key: (A / sizes[key], B / sizes[key]) for key, (A, B, _) in conditions.items()}

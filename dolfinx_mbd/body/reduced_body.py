@@ -75,8 +75,8 @@ class ReducedBody(HtmlView):
         modes: Descriptions of the n elastic coordinates; generated if empty.
         points: Named material points.
         skin: Surface of the body, or None.
-        stiffening: Geometric stiffness for unit spins and unit wrenches at the interfaces, or
-            None.
+        stiffening: Geometric stiffness for unit products ω_iω_j of angular velocities and unit
+            wrenches at the interfaces, or None.
         reference: Reference condition: `mean axis`, `attached to <interface>` or `rigid`.
         provenance: Origin of the numbers, as a dictionary of plain numbers and strings.
         left_out: Modes that the reduction computed but omitted, each with the reason.

@@ -44,10 +44,10 @@ class ElasticProblem:
     scalar_mass: PETSc.Mat  # M_s, one row per block of the space; M = M_s ⊗ I
     positions: Array  # x at the owned blocks, shape (owned blocks, dim), m
     thickness: float | None = None  # thickness of a plane body, m
-    plane: Plane | None = None  # None in space, or with a stiffness form of the user
-    materials: BodyMaterials | None = None  # None with a stiffness form of the user
+    plane: Plane | None = None  # None in space, or with a user-defined stiffness form
+    materials: BodyMaterials | None = None  # None with a user-defined stiffness form
     prestress: Any = None  # a `Prestress`; K contains its stiffness
-    supported: bool = False  # whether a stiffness form of the user resists rigid motions
+    supported: bool = False  # whether a user-defined stiffness form resists rigid motions
 
     @property
     def dim(self) -> int:

@@ -142,7 +142,7 @@ def surface_skin(space: fem.FunctionSpace, modes: Array) -> Skin:
         all_keys, points, values, faces = map(np.concatenate, zip(*parts, strict=True))
         known, first = np.unique(all_keys, return_index=True)
         faces = np.searchsorted(known, faces).reshape(-1, 3)
-        # Each triangle begins with its smallest node; its sense remains
+        # Each triangle begins with its smallest node; its orientation does not change
         start = np.argmin(faces, axis=1)[:, None]
         faces = np.take_along_axis(faces, (start + np.arange(3)) % 3, axis=1)
         values = np.ascontiguousarray(values[first].transpose(1, 0, 2))
@@ -152,7 +152,7 @@ def surface_skin(space: fem.FunctionSpace, modes: Array) -> Skin:
 
 
 def _blocks_of_vertices(space: fem.FunctionSpace) -> NDArray[np.int32]:
-    """Return the displacement block at each geometry node that is a vertex of a cell."""
+    """Return the index of the displacement vector at each geometry node that is a vertex."""
     layout, nodes = space.dofmap.dof_layout, compat.geometry_dofmap(space.mesh)
     vertices = range(_num_vertices(space.mesh))
     blocks = np.zeros(len(space.mesh.geometry.x), dtype=np.int32)

@@ -47,7 +47,7 @@ def free_motions(problem: ElasticProblem, held: NDArray[np.int32]) -> Array:
     """Return a basis of the strain-free motions that held degrees of freedom allow (collective).
 
     Its shape is (owned dofs, r), with r = 6 for a free body in one part (3 in the plane) and r = 0
-    for a held body. Motions that a stiffness form of the user resists are omitted.
+    for a held body. Motions that a user-defined stiffness form resists are omitted.
     """
     comm, x = problem.comm, problem.positions
     low, high = bounding_box(comm, x)
@@ -79,7 +79,7 @@ def free_motions(problem: ElasticProblem, held: NDArray[np.int32]) -> Array:
 
 
 def is_supported(problem: ElasticProblem) -> bool:
-    """Return whether a stiffness form of the user resists rigid motions (collective).
+    """Return whether a user-defined stiffness form resists rigid motions (collective).
 
     Raise an error if parts of the body can move relative to each other without resistance.
     """
@@ -97,7 +97,7 @@ def is_supported(problem: ElasticProblem) -> bool:
 
 
 def check_floating(problem: ElasticProblem, cure: str) -> None:
-    """Raise an error that ends with `cure` if a stiffness form of the user supports the body."""
+    """Raise an error that ends with `cure` if a user-defined stiffness form supports the body."""
     if problem.materials is None and is_supported(problem):
         raise InputError(
             "the stiffness form resists rigid motion: it contains a support (an elastic "
@@ -109,7 +109,7 @@ def check_floating(problem: ElasticProblem, cure: str) -> None:
 def null_space(comm: MPI.Comm, A: Array) -> Array:
     """Return an orthonormal basis of the null space of a small matrix that all ranks have.
 
-    The basis is bitwise equal on all ranks; it consists of unit vectors if the matrix is zero.
+    The basis is bitwise identical on all ranks; it consists of unit vectors if the matrix is zero.
     """
     A = np.vstack([A, np.zeros((1, A.shape[1]))])
     tolerance = RANK_TOLERANCE * max(float(np.linalg.norm(A, 2)), 1e-300)
@@ -186,7 +186,7 @@ def _parts(V: fem.FunctionSpace) -> tuple[Labels, int, dict[tuple[int, int], Arr
 
 
 def triangular_factor(comm: Any, X: Array) -> Array:
-    """Return the triangular factor of a distributed tall matrix, bitwise equal on all ranks."""
+    """Return the triangular factor of a distributed tall matrix, bitwise identical on all ranks."""
     factors = comm.gather(np.linalg.qr(X, mode="r"), root=0)
     factor = None if factors is None else np.linalg.qr(np.vstack(factors), mode="r")
     return np.asarray(comm.bcast(factor, root=0))

@@ -62,7 +62,7 @@ def sign_field(positions: Array, centre: Array, size: float) -> Array:
 def inertia(problem: ElasticProblem, modes: Array) -> Inertia:
     """Return the mass, first and second moments of x and of the modes, and the signs of the modes.
 
-    The modes have the shape (owned dofs, n). The results are bitwise equal on all ranks.
+    The modes have the shape (owned dofs, n). The results are bitwise identical on all ranks.
     """
     of_beam = getattr(problem, "inertia", None)
     if of_beam is not None:  # beams integrate over their sections

@@ -20,7 +20,7 @@ from dolfinx_mbd.fem import compat
 from dolfinx_mbd.forms import AnyMaterial, Plane
 
 MIN_VOLUME_RATIO = 1e-12
-"""Ratio det J / (cell size)^dimension up to which a cell has no volume."""
+"""Largest ratio det J / (cell size)^dimension of a cell whose volume counts as zero."""
 
 MIN_SOUND_SPEED, MAX_SOUND_SPEED = 8.0, 1e5
 """Limits of a plausible speed of sound √(E/ρ) of a solid, m/s (a soft gel: 10, diamond: 2e4)."""
@@ -32,10 +32,11 @@ OPPOSITE_FACETS = {"quadrilateral": [[1, 2], [0, 3]], "hexahedron": [[2, 3], [1,
 """Facets of a cell that are opposite in the directions of its reference coordinates."""
 
 SLENDER = 2.0
-"""Ratio of extent to thickness from which a row of cells is regarded as a wall that bends."""
+"""Smallest ratio of extent to thickness of a wall that can bend; see `bending_factor`."""
 
 MAX_BENDING_FACTOR = 1.05
-"""Factor of bending frequencies above which linear hexahedra or quadrilaterals cause a warning."""
+"""Largest ratio of computed to exact bending frequencies of linear hexahedra or quadrilaterals that
+causes no warning."""
 
 SHEAR_RATIO = 1 / 2.6
 """Ratio G/E = 1/(2 (1 + ν)) for ν = 0.3."""

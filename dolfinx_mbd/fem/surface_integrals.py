@@ -31,7 +31,7 @@ class SurfaceMoments:
 
 
 def surface_moments(mesh: Mesh, facets: NDArray[np.int32]) -> SurfaceMoments:
-    """Return the moments of exterior local facets, bitwise equal on all ranks (collective).
+    """Return the moments of exterior local facets, bitwise identical on all ranks (collective).
 
     All integrals of all interfaces use one compiled form, with constants as weights.
     """

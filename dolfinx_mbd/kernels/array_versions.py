@@ -1,6 +1,8 @@
 """Array versions of kernels with loops, which are used if numba is not installed.
 
 Each function has the arguments and the results of the kernel with the same name, up to round-off.
+The arguments `a_by_move` and `v_by_move` are the derivatives of accelerations and velocities with
+respect to the increments `move` of a step.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ stiffness matrices of the modes. `H_ROWS` is H with rows (k, a, b) and columns l
 with rows (a, b) and columns (k, l).
 
 Geometric stiffening enters as quadratic kinematics (`dolfinx_mbd.body.Stiffening`). The matrices
-`SPIN` K_ij of the unit spins ω_iω_j, if there are any, change the inertia tensor and add forces,
+`SPIN` K_ij for unit products ω_iω_j, if there are any, change the inertia tensor and add forces,
 
     ΔJ_ii = −ηᵀK_ii η,  ΔJ_ij = −½ ηᵀK_ij η
     moment ΔJ α + ω×ΔJ ω + ΔJ̇ ω,   elastic Σ ω_iω_j K_ij η
@@ -330,7 +330,7 @@ def wrench_in(A: Matrix3, wrench: Array) -> tuple[Vector3, Vector3]:
 
 @inner_kernel
 def spin_parts(row: Table, data: Array, q: Array) -> tuple[Array, Matrix3]:
-    """Return Kη (6, n) of the unit spins, and ΔJ with ΔJ_ii = −ηᵀK_ii η, ΔJ_ij = −½ ηᵀK_ij η."""
+    """Return K_ij η (6, n) for unit ω_iω_j, and ΔJ with ΔJ_ii = −ηᵀK_ii η, ΔJ_ij = −½ ηᵀK_ij η."""
     n, i = row[NUM_MODES], row[FIRST_Q] + 7
     y = matrix(product(matrix(data, row[SPIN], 6 * n, n), q, i), 0, 6, n)
     return y, spin_matrix(product(y, q, i))

@@ -253,7 +253,7 @@ def _wrench_columns(
 def _add_spins(
     row: Table, data: Array, q: Array, v: Array, alpha: Vector3, Kt: Array, Ct: Array, Mt: Array
 ) -> None:
-    """Add the derivatives of the stiffening moments and forces of the unit spins."""
+    """Add the derivatives of the stiffening moments and forces of the products ω_iω_j."""
     n, j = row[NUM_MODES], row[FIRST_V] + 6
     omega = vector3(v, j - 3)
     y, dJ = spin_parts(row, data, q)

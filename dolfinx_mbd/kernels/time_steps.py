@@ -1,4 +1,8 @@
-"""Prediction and correction of a time step, and its errors relative to their tolerances."""
+"""Prediction and correction of a time step, and its errors relative to their tolerances.
+
+The arguments `a_by_move` and `v_by_move` are the derivatives of accelerations and velocities with
+respect to the increments `move` of the step.
+"""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ class Load(ABC):
 
     @property
     def is_smooth(self) -> bool:
-        """Whether the load cannot jump, because it contains no function of the user."""
+        """Whether the load cannot jump, because it contains no user-defined function."""
         return False
 
     @property

@@ -335,10 +335,10 @@ class PointOnCurve(JointRelation):
         u = self.curve.parameter(d)
         c, c1, c2 = (self.curve.derivative(u, k) for k in range(3))
         difference, out = d - c, np.zeros((2, 6))
-        by_point = c1 / (c1 @ c1 - difference @ c2)
+        u_by_point = c1 / (c1 @ c1 - difference @ c2)
         for i in range(2):
             m, m1 = (self.curve.normal(u, i, k) for k in range(2))
-            out[i, :3] = m + (m1 @ difference - m @ c1) * by_point
+            out[i, :3] = m + (m1 @ difference - m @ c1) * u_by_point
         return out
 
     def second(self, d: Array, R: Array) -> Array:
@@ -346,16 +346,17 @@ class PointOnCurve(JointRelation):
         u = self.curve.parameter(d)
         c, c1, c2, c3 = (self.curve.derivative(u, k) for k in range(4))
         difference, out = d - c, np.zeros((2, 6, 6))
-        size = c1 @ c1 - difference @ c2
-        by_point = c1 / size
-        size_by_point = (3 * c1 @ c2 - difference @ c3) * by_point - c2
-        second_by_point = np.outer(c2, by_point) / size - np.outer(c1, size_by_point) / size**2
+        divisor = c1 @ c1 - difference @ c2
+        u_by_point = c1 / divisor
+        divisor_by_point = (3 * c1 @ c2 - difference @ c3) * u_by_point - c2
+        u_by_points = np.outer(c2, u_by_point) - np.outer(u_by_point, divisor_by_point)
+        u_by_points /= divisor
         for i in range(2):
             m, m1, m2 = (self.curve.normal(u, i, k) for k in range(3))
             kappa = m1 @ difference - m @ c1
-            kappa_by_point = m1 + (m2 @ difference - 2 * m1 @ c1 - m @ c2) * by_point
-            out[i, :3, :3] = np.outer(m1, by_point) + np.outer(by_point, kappa_by_point)
-            out[i, :3, :3] += kappa * second_by_point
+            kappa_by_point = m1 + (m2 @ difference - 2 * m1 @ c1 - m @ c2) * u_by_point
+            out[i, :3, :3] = np.outer(m1, u_by_point) + np.outer(u_by_point, kappa_by_point)
+            out[i, :3, :3] += kappa * u_by_points
         return out
 
     def problem(self, d: Array, R: Array) -> str:

@@ -211,7 +211,7 @@ class JointSpring(JointElement):
         return self.law is None
 
     def placed(self, motion: AxisMotion, s: float) -> JointSpring:
-        """Return the element with the given motion and, unless specified, `free` set to s."""
+        """Return the element with its motion; `free` is the initial coordinate s if it is None."""
         return replace(self, motion=motion, free=s if self.free is None else self.free)
 
     def _resistance(self, s: float, rate: float) -> float:
@@ -245,8 +245,8 @@ class JointFriction(JointElement):
 
     At the joint rate w, the load −(F_c + (F_s − F_c) exp(−(w/w_s)²)) tanh(w/w₀) − c w acts on the
     second body and the opposite load on the first. F_c does not depend on the forces in the joint.
-    The joint does not stick: under a force F below F_c it creeps at a rate of about w₀ F/F_c.
-    Choose a time step that resolves changes of the rate by w₀.
+    The joint does not stick: under a force F well below F_s, it slides at a rate of about
+    w₀ F/F_s, which is small. Choose a time step that resolves changes of the rate by w₀.
 
     Attributes:
         name: Name in the system.
@@ -291,7 +291,7 @@ class JointFriction(JointElement):
             number(f"{label}: stribeck", self.stribeck, positive=True)
 
     def placed(self, motion: AxisMotion, s: float) -> JointFriction:
-        """Return the element with the given motion."""
+        """Return the element with its motion; the initial coordinate s of the joint is not used."""
         return replace(self, motion=motion)
 
     def _size(self, rate: float) -> tuple[float, float]:

@@ -283,7 +283,8 @@ def plot_waterfall(
     image = upper.pcolormesh(
         rpm, spectra.lines, level[rows].T, vmin=top - span, vmax=top, shading="nearest"
     )
-    figure.colorbar(image, ax=upper, label="level (dB)" if reference else "dB below the maximum")
+    text = "level (dB)" if reference else "level relative to the maximum (dB)"
+    figure.colorbar(image, ax=upper, label=text)
     label = "order" if spectra.axis == "order" else "frequency (Hz)"
     upper.set(ylabel=label, title=title, ylim=(spectra.lines[0], spectra.lines[-1]))
     upper.set_axisbelow(True)  # the map hides the grid

@@ -136,8 +136,8 @@ class CraigBampton:
 
         Args:
             num_modes: Requested number of fixed-interface modes.
-            stiffening: Whether to compute the responses to unit spins and unit wrenches, from which
-                geometric stiffening follows.
+            stiffening: Whether to compute the responses to unit products ω_iω_j and unit wrenches,
+                from which geometric stiffening follows.
             loads: Forces by name, shape (owned dofs,); each gets a load mode.
             effective_mass: Share of the effective mass in each direction that the kept modes must
                 have; by default all computed modes are kept.

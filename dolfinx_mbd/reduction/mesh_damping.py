@@ -160,7 +160,7 @@ def viscous_form(damping: Viscous, space: fem.FunctionSpace, thickness: float | 
 
 
 def _form_damping(form: ufl.Form, space: fem.FunctionSpace, modes: Array) -> Array:
-    """Return the checked damping matrix ΨᵀDΨ of a form of the user (collective)."""
+    """Return the checked damping matrix ΨᵀDΨ of a user-defined form (collective)."""
     arguments = form.arguments()
     message = ""
     if len(arguments) != 2 or any(a.ufl_function_space() != space for a in arguments):

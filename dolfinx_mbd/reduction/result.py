@@ -34,7 +34,7 @@ class Reduction:
     """A reduced body together with its modes on the mesh; the result of `reduce`.
 
     Attributes:
-        body: The reduced body, plain data, bitwise equal on all ranks.
+        body: The reduced body, plain data, bitwise identical on all ranks.
         space: Displacement space.
         modes: Modes on this rank, shape (owned dofs, n).
         positions: Positions of the owned blocks, m, shape (owned blocks, 3), in the plane (.., 2).
@@ -46,8 +46,9 @@ class Reduction:
         interfaces: Interfaces of the body on the mesh.
         loads: Distributed loads of the reduction by name.
         dampings: Dampings whose sum is the damping of the body.
-        residuals: Parts of the displacements under unit spins and interface wrenches that the modes
-            do not represent, shape (owned dofs, 6 + loads); None without `static_correction=True`.
+        residuals: Parts of the displacements under unit ω_iω_j and interface wrenches that the
+            modes do not represent, shape (owned dofs, 6 + loads); None without
+            `static_correction=True`.
         omitted: Modes above `up_to`, shape (owned dofs, m), which `sensitivities` uses; None
             without `up_to`.
 

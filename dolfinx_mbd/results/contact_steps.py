@@ -164,8 +164,8 @@ class ContactSteps:
         text = (
             f"contact {self._names[k]!r}: an impact at t = {time:g} s lasts about {period:.2g} s, "
             f"only {1.0 / ratio:.2g} steps. Fewer than {_MIN_STEPS} steps cause errors of several "
-            f"per cent in forces and losses. Choose dt below {period / _MIN_STEPS:.2g} s, or "
-            "mbd.Adaptive with a smaller tolerance"
+            "per cent in forces and dissipated energy. Choose dt below "
+            f"{period / _MIN_STEPS:.2g} s, or mbd.Adaptive with a smaller tolerance"
         )
         quantity = "time step relative to the duration of an impact"
         warn(AccuracyWarning(text, quantity=quantity, value=ratio, limit=1.0 / _MIN_STEPS))

@@ -1,7 +1,7 @@
 """A run whose states or outputs are saved in memory, or in blocks in a folder.
 
 After each block, and at least once a minute, a checkpoint is written, from which the run continues
-bitwise equally. Blocks and checkpoints do not change the run.
+with bitwise identical results. Blocks and checkpoints do not change the run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rotors that turn on supports with two stiffnesses, about axes that do not turn with them."""
+"""Rotors on supports with two stiffnesses, linearized in axes that do not rotate with them."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def rotor(
     loads = []
     for end, along in (("left", 1e6), ("right", 0.0)):
         stiffness = np.diag([STIFFNESS, ratio * STIFFNESS, along])
-        losses = np.diag([damping, damping, 50.0 * (along > 0)])
-        table = mbd.mechanism.BearingTable([0.0], [stiffness], [losses])
+        dampings = np.diag([damping, damping, 50.0 * (along > 0)])
+        table = mbd.mechanism.BearingTable([0.0], [stiffness], [dampings])
         pair = ground.frame(end), part.frame(end)
         loads.append(mbd.mechanism.TabulatedBearing(f"{end} bearing", *pair, table))
     seat = mbd.fixed("seat", part.frame("disc"), disc.frame("o"))

@@ -43,7 +43,7 @@ GRAVITY = (0.0, -9.81, 0.0)
 
 
 def same(one: State, two: State) -> bool:
-    """Return whether two states, with their algorithmic accelerations, are bitwise equal."""
+    """Return whether two states, with their algorithmic accelerations, are bitwise identical."""
     equal = all(np.array_equal(getattr(one, key), getattr(two, key)) for key in KEYS)
     return equal and np.array_equal(one.memory["algorithmic"], two.memory["algorithmic"])
 
@@ -63,7 +63,7 @@ def gas_engine() -> System:
 
 
 def crank(piston_mass: float = 0.0755) -> System:
-    """Return a flexible rod with stiffening, and a torque of the user."""
+    """Return a flexible rod with stiffening, and a user-defined torque."""
     motor = lambda t, angle, rate: 20.0 + 3.0 * np.sin(angle)  # noqa: E731
     return slider_crank(
         slender_rod(bending=2, axial=0), torque=motor, crank_radius=0.15, crank_mass=0.36,

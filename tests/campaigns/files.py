@@ -2,8 +2,8 @@
 
 A file that carries a checksum must load with the contents that were saved, or raise an error. Of
 the others (meshes, matrices, materials) a changed digit is another valid file: they must load as
-finite numbers or raise an error, and those damages that their formats reveal (`REVEALED`) must not
-change the contents.
+finite numbers or raise an error. Damage that the format reveals (`REVEALED`) must not change the
+contents.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _case(bench: Bench, path: Path) -> Any:
 
 
 def _resumed(bench: Bench, path: Path) -> Any:
-    """Resume a run with a checkpoint, which may be damaged, and with its rows."""
+    """Resume a run from its checkpoint, which may be damaged, and the saved rows of its states."""
     folder = path.with_suffix(".run")
     shutil.copytree(bench.file("checkpoint.npz").with_suffix(""), folder, dirs_exist_ok=True)
     shutil.copy(path, folder / "checkpoint.npz")

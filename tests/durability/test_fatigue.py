@@ -308,7 +308,7 @@ def test_a_body_without_stress_modes() -> None:
 
 @pytest.mark.parametrize("criterion", ["normal", "shear", "von Mises"])
 def test_a_mean_beyond_the_strength(criterion: Any) -> None:
-    """A mean stress above the tensile strength is an error.
+    """A mean stress above the tensile strength raises an error.
 
     For "shear", the mean stress is twice the normal stress on a plane. It can exceed the strength
     although the largest principal stress does not; the message then proposes another correction.

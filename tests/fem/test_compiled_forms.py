@@ -118,7 +118,7 @@ def stress(comm: MPI.Intracomm, k: int) -> None:
 
 
 def own_stiffness(comm: MPI.Intracomm, k: int) -> None:
-    """Find modes of a bar with a stiffness and a density of the user."""
+    """Find modes of a bar with a user-defined stiffness and density."""
     mesh = bar(comm, k).mesh
     V = fem.functionspace(mesh, ("Lagrange", 2, (3,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
@@ -140,7 +140,7 @@ def graded(comm: MPI.Intracomm, k: int) -> None:
 
 
 def own_energy(comm: MPI.Intracomm, k: int) -> None:
-    """Simulate a bar with an energy of the user, with two constants and two exponents."""
+    """Simulate a bar with a user-defined energy density, with two constants and two exponents."""
     rubber = Material((1e6, 3e6)[k], (0.3, 0.35)[k], 1000.0 + k)
     (a, b), (m, n) = ((1e5, 3e5), (3.1e5, 1.1e5))[k], ((1.3, 2.7), (2.9, 1.7))[k]
 
@@ -167,7 +167,7 @@ def own_loads(comm: MPI.Intracomm, k: int) -> None:
 
 
 def own_criterion(comm: MPI.Intracomm, k: int) -> None:
-    """Compute an equivalent stress of the user."""
+    """Compute a user-defined equivalent stress."""
     recovery = Recovery(reduced(comm, k, stiffening=False))
     eta = 1e-6 * np.ones((2, recovery.displacements.shape[1]))
     weight = (0.8, 0.3)[k]

@@ -158,7 +158,7 @@ def test_forms_without_numbers_are_not_changed(u: fem.Function) -> None:
     )
 
 
-def test_equal_expressions_share_their_constants(u: fem.Function) -> None:
+def test_identical_expressions_share_their_constants(u: fem.Function) -> None:
     """Otherwise the compiled code would compute the same power again for each of its uses."""
     J = ufl.det(ufl.Identity(3) + ufl.grad(u))
     form = (u[0] * J ** (-2 / 3) + u[1] * J ** (-2 / 3) + 2.7 * u[2]) * ufl.dx

@@ -494,7 +494,7 @@ def test_units_that_differ_from_those_that_ansys_declares_give_a_warning(
 
 
 def test_several_elements_with_one_number(read: Any) -> None:
-    """Two elements of one part with the same number are an error."""
+    """Two elements of one part with the same number raise an error."""
     repeated = f"*Element, type=C3D8\n8, {numbers(CELLS[0])}\n3, {numbers(CELLS[1])}\n"
     with pytest.raises(MeshError, match=r"several elements have the same number \(3, 8\)"):
         read(abaqus(STEEL, ALUMINIUM).replace("*Elset", f"{repeated}*Elset", 1))

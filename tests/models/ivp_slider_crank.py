@@ -1,11 +1,11 @@
 """V4: the flexible slider-crank of the Test Set for IVP Solvers (Simeon), a rod with four modes.
 
 The frame of the rod is at the crank pin, along the chord. The deflection is q₁ sin(πx/l) + q₂
-sin(2πx/l). The extension is a parabola with the values q₃ at half length and q₄ at the end.  The
-test set's longitudinal mass matrix is ρAl [[8, 1], [1, 2]], fifteen times the consistent one of
-these shapes (∫ gives ρAl/15 [[8, 1], [1, 2]]); the published numbers were computed with the former,
-and so are those of this rod. The nonlinear stiffness of the test set locks and is left out, as in
-the reference solution.
+sin(2πx/l). The extension is a parabola with the values q₃ at half length and q₄ at the end. The
+consistent longitudinal mass matrix of these shapes is ρAl/15 [[8, 1], [1, 2]]. That of the test set
+is fifteen times larger; the published numbers were computed with it, and this rod has it, too. The
+test set also defines a nonlinear stiffness, which makes the rod much too stiff in bending
+(locking). It is omitted here, as in the reference solution.
 
 References:
     B. Simeon, Modelling a flexible slider crank mechanism by a mixed system of DAEs and PDEs,
@@ -34,7 +34,7 @@ M3, J1, J2 = 0.075552, 0.002727, 0.0045339259
 MASS = DENSITY * SIDE**2 * L2
 PI = np.pi
 
-# modal integrals over the rod, divided by its mass: ∫ψ, ∫xψ and ∫ of products
+# Modal integrals over the rod, divided by the mass of the rod: ∫ρψ, ∫ρxψ and ∫ρψψ
 LONG, LONG_X = np.array([0, 0, 2 / 3, 1 / 6]), L2 * np.array([0, 0, 1 / 3, 1 / 6])
 ACROSS, ACROSS_X = np.array([2 / PI, 0, 0, 0]), L2 * np.array([1 / PI, -0.5 / PI, 0, 0])
 MIXED = np.zeros((4, 4))  # across with along, skew

@@ -104,7 +104,7 @@ def reference(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the amplitudes of the 24 half orders of the torques in the shafts, and their orders.
 
-    With a `loss_frequency` (Hz), the loss factor is a viscous damping that is equal at it.
+    With a `loss_frequency` (Hz), viscous damping replaces the loss factor; both agree at it.
 
     Returns:
         Complex amplitudes, shape (24, 8), N m, and orders, shape (24,).

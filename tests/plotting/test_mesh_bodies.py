@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def averaged(rod: mbd.MeshBody, run: Any, k: int, points: Any) -> Any:
-    """Return the mean of the recovered stress in all cells around each point, (np, 3, 3)."""
+    """Return the mean of the recovered stress in all cells around each point, (points, 3, 3)."""
     field = mbd.recover(rod, run, "stress")[k]
     space = field.function_space
     count = space.dofmap.index_map.size_local

@@ -92,7 +92,8 @@ def test_waterfall_shows_levels_and_cuts(tmp_path: Path) -> None:
     levels = upper.collections[0].get_array()
     rows = levels.reshape(len(spectra.lines), -1)
     assert spectra.lines[rows[:, 3].argmax()] == 2.0
-    assert levels.max() == pytest.approx(0.0) and bar.get_ylabel() == "dB below the maximum"
+    assert levels.max() == pytest.approx(0.0)
+    assert bar.get_ylabel() == "level relative to the maximum (dB)"
     speed, cut = lower.lines[0].get_data()
     assert np.allclose(speed, np.sort(spectra.speed) * 30 / np.pi)
     assert np.allclose(cut, 3.0, rtol=0.01)

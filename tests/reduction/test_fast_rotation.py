@@ -262,7 +262,7 @@ def test_all_parts_of_the_stiffening_are_necessary(spin: float, wrench: float) -
 
 
 def test_axes_do_not_matter() -> None:
-    """A body with skew axes needs all unit spins and wrenches, and has the same result."""
+    """A body with skew axes needs all products ω_iω_j and wrenches, and has the same result."""
     runs = [
         rod_run(bar(0.005, (12, 1, 1), skew), dt=2 * DT, t_end=0.75 * TURN)
         for skew in (False, True)

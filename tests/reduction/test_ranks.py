@@ -61,7 +61,7 @@ def test_same_body_on_any_number_of_ranks(comm: MPI.Intracomm, case: Any) -> Non
 
 
 def test_same_bits_on_every_rank(comm: MPI.Intracomm) -> None:
-    """All arrays of the body are bitwise equal on all ranks."""
+    """All arrays of the body are bitwise identical on all ranks."""
 
     def arrays(value: Any) -> list[bytes]:
         if isinstance(value, np.ndarray):

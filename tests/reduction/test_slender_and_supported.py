@@ -52,7 +52,7 @@ def test_slender_bodies(
 
 
 def test_inaccurate_solver(comm: MPI.Intracomm) -> None:
-    """An iterative method that stops early is an error: its residual is not round-off."""
+    """An iterative method that stops early raises an error: its residual is not round-off."""
     options = {"ksp_type": "cg", "pc_type": "jacobi", "ksp_rtol": 1e-3, "ksp_max_it": 4000}
     with pytest.raises(FactorizationError, match="residual"):
         reduce(box(comm), STEEL, interfaces=["left", "right"], petsc_options=options)

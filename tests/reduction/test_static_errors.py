@@ -203,7 +203,7 @@ def test_no_stiffening_is_reported(
 
 
 def test_reasons_of_missing_stiffening(comm: MPI.Comm) -> None:
-    """A body with stiffening has no reason; stiffening that is impossible is an error."""
+    """A body with stiffening states no reason; impossible stiffening raises an error."""
     body = mbd.reduce(box(comm), mbd.STEEL, interfaces=["left"], num_modes=2).body
     assert "geometric stiffening" not in body.provenance
     with pytest.raises(InputError) as error:

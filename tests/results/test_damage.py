@@ -122,7 +122,7 @@ def test_flipped_bits_and_cut_files(path: Path, write: Callable[[Path], Load]) -
 
 
 def test_damaged_rows(path: Path) -> None:
-    """Each changed bit of a row and each missing byte is an error."""
+    """Each changed bit of a row and each missing byte raises an error."""
     load = rows(path)
     data, before = path.read_bytes(), load()
     start = len(data) - np.load(path).nbytes

@@ -1,4 +1,4 @@
-"""Runs in folders: a run that was interrupted or killed continues bitwise equally."""
+"""Runs in folders: a run continues with identical results after it was interrupted or killed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def mechanism(torque: float = 20.0, damping: float = 0.02) -> System:
 
 
 def same(one: Solution, two: Solution) -> bool:
-    """Return whether two runs are bitwise equal."""
+    """Return whether two runs are bitwise identical."""
     keys = ("time", "q", "v", "a", "lam", "angles")
     if "drive" in one.names() and "crank" in one.names():
         equal = all(np.array_equal(getattr(one, key), getattr(two, key)) for key in keys)

@@ -79,7 +79,7 @@ def film_system(clearance: float) -> mbd.System:
 
 
 def test_gaps_follow_an_input_of_a_film() -> None:
-    """A film whose clearance changes between two steps has no stored gap."""
+    """If the clearance of a film changes between two steps, its stored gap is computed again."""
     simulator = mbd.Simulator(film_system(4e-5), dt=1e-4, inputs=["film.clearance"])
     for _ in range(3):
         simulator.step()

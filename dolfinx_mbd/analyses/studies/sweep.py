@@ -53,7 +53,7 @@ def sweep(
 ) -> Dataset:
     """Call a function for all combinations of parameters, or for each case of a list.
 
-    Each case runs on one BLAS thread, so that its results are bitwise equal in all processes.
+    Each case runs on one BLAS thread, so that its results are bitwise identical in all processes.
 
     Args:
         run: Function that is called with the parameters of a case as keyword arguments. It returns

@@ -221,7 +221,7 @@ class _History:
     def simulate(self, outputs: list[OutputDerivatives], terms: ParameterTerms) -> list[Array]:
         """Take all steps, save the checkpoints, and return each output over time (nt,).
 
-        Jumps of loads whose time changes are an error.
+        Raise an error if a load jumps at a time that depends on the motion or on a parameter.
         """
         columns, state = [[output.values([self.first]) for output in outputs]], self.first
         for steps in self.segments:
@@ -236,7 +236,7 @@ class _History:
     def states(self, segment: int) -> list[State]:
         """Return the states of a segment, including the state before its first step.
 
-        The steps from a checkpoint are repeated bitwise.
+        The repeated steps from a checkpoint give bitwise identical states.
         """
         states = self._saved[segment]
         if not self._saves_all:
@@ -284,6 +284,8 @@ def _adjoint(
         gradient += terms.products(states[1:], rows, values)
     inputs, multipliers = _by_states(outputs, [history.first], slopes)
     gradient += _by_parameters(outputs, [history.first], slopes)
+    # x: derivatives of the first q, v, a and algorithmic accelerations. The first step uses the
+    # velocities in the memory of the method instead of v; `velocity` contains their derivatives.
     x, lam, velocity = terms.start(history.first, history.stepper, history.dt, start)
     for derivatives, adjoint in (
         (x[:3], inputs[0]),

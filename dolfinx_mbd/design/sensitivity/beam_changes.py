@@ -1,7 +1,7 @@
 """Parameters of beams, and the derivatives of the matrices of a beam with respect to them.
 
-The forms of a beam are linear in the numbers of the section, and linear in E, G and ρ. Their
-derivatives are therefore the same forms with derivatives in place of these numbers. For a shape,
+The forms of a beam are linear in the properties of the section, and linear in E, G and ρ. Their
+derivatives are therefore the same forms with derivatives in place of these properties. For a shape,
 the forms depend on a motion of the nodes along the beam, and UFL differentiates them.
 """
 
@@ -80,7 +80,7 @@ class BeamChange:
     """Derivatives of a beam with respect to a parameter."""
 
     combine: Combination  # derivative of a form of `Beam`, see `beam_matrices`
-    section: Section | None  # derivatives of the numbers of the section, None: zero
+    section: Section | None  # derivatives of the properties of the section, None: zero
     velocity: Array  # of the owned nodes along the beam, shape (m,), m
     chain: Array  # velocity of all nodes in the order of `BeamModel.chain`, shape (n,), m
     base: float  # value of the parameter in the model
@@ -211,7 +211,7 @@ def _shape_change(model: BeamModel, parameter: Parameter) -> BeamChange:
 
 
 def _section_rates(model: BeamModel, parameter: SectionParameter) -> dict[str, Any]:
-    """Return the derivatives of the numbers of the section by name."""
+    """Return the derivatives of the properties of the section by name."""
     label, value = f"parameter {parameter.name!r}: section", parameter.value
     base = instance(label, parameter.section(value), Section)
     for name in SECTION:

@@ -196,7 +196,7 @@ def radiated_power(
     Args:
         source: A reduction, a reduced body with a skin, or the result of `radiating_surface`.
         history: Motion of the body, such as ``run.body("housing")``, with `time` (nt,), s, and
-            `eta_rate` (nt, n), 1/s. The rigid motion needs `rotation` (nt, 4), `velocity` (nt, 3),
+            `eta_rate` (nt, n), m/s. The rigid motion needs `rotation` (nt, 4), `velocity` (nt, 3),
             m/s, and `omega` (nt, 3), rad/s; without these, the body frame is at rest.
         where: Function that marks the points of the radiating part; see `radiating_surface`.
         rigid_motion: Whether the motion of the body frame is included. Without it, the result is

@@ -178,7 +178,7 @@ class Corrector:
         return True
 
     def factor_memory(self) -> dict[str, Any]:
-        """Return the arrays from which `restore_factor` creates a bitwise equal factor."""
+        """Return the arrays from which `restore_factor` creates a bitwise identical factor."""
         return {} if self.factor is None else self.factor.memory() | self.corotation.memory()
 
     def restore_factor(self, memory: Mapping[str, Any]) -> None:

@@ -7,8 +7,10 @@ with the bodies. The iteration matrix is
         [B            0 ]
 
 where T has one block for each group of bodies that other loads couple, B are the derivatives of the
-constraints, and L those of the coefficients σ of the gaps of all films; −D a_by_move are the
-derivatives of the forces of the films by σ and, times `v_by_move`, by dσ/dt. With P = [L; B] and
+constraints, and L those of the coefficients σ of the gaps of all films. `a_by_move` and
+`v_by_move` are the derivatives of accelerations and velocities with respect to the increments of a
+step. −D `a_by_move` is the derivative of the forces of the films with respect to σ, plus
+`v_by_move` times that with respect to dσ/dt. With P = [L; B] and
 H = P T⁻¹ Pᵀ, the forces φ = D L x of the films and the multipliers μ follow from
 
     [1 + D H_LL   D H_LB] [φ]   [D L T⁻¹ r     ]
@@ -250,7 +252,7 @@ class FilmFactor:
         return result
 
     def memory(self) -> dict[str, Any]:
-        """Return the arrays from which `restored` creates a bitwise equal factor."""
+        """Return the arrays from which `restored` creates a bitwise identical factor."""
         _, _, inverses, columns, rotations = self._bodies
         groups = np.zeros(len(self.mass), dtype=np.int64)
         for k, (unknowns, _) in enumerate(inverses):

@@ -2,7 +2,8 @@
 
 Increments of rotations are rotation vectors in body components. A step predicts the motion
 (`formulas`), corrects it with Newton's method (`corrections`) and accepts it here. `step_control`
-chooses the length of the steps.
+chooses the length of the steps. `a_by_move` and `v_by_move` are the derivatives of accelerations
+and velocities with respect to the increments of a step.
 """
 
 from __future__ import annotations
@@ -186,7 +187,7 @@ class Stepper:
             self.system.check_step(t, dt)
 
     def repeat(self, state: State, dt: float, corrections: int, keeps: bool) -> State:
-        """Return the result of an earlier `step` bitwise, without its last test of convergence.
+        """Repeat an earlier `step` with a bitwise identical result, without its last test.
 
         The counters and the factorization must be those before the earlier step.
 

@@ -159,7 +159,7 @@ class DenseFactor:
         return solution  # type: ignore[no-any-return]
 
     def memory(self) -> dict[str, Any]:
-        """Return the arrays from which `restore_factor` creates a bitwise equal factor."""
+        """Return the arrays from which `restore_factor` creates a bitwise identical factor."""
         return dict(vars(self))
 
 
@@ -180,7 +180,7 @@ class SparseFactor:
         return self.lu.solve(rhs)  # type: ignore[no-any-return]
 
     def memory(self) -> dict[str, Any]:
-        """Return the matrices; factorizing them again gives bitwise equal factors."""
+        """Return the matrices; factorizing them again gives bitwise identical factors."""
         matrices = {"matrix": self.matrix, "mass": self.mass}
         parts = {f"{k}_{part}": getattr(A, part) for k, A in matrices.items() for part in _PARTS}
         return {"dt": self.dt, "noise": self.noise, **parts}

@@ -61,7 +61,7 @@ class OpenFilms:
             dt: Time step, s.
             move: Predicted increments, (nv,), which may change.
             algorithmic: Predicted algorithmic accelerations, (nv,), which may change.
-            derivatives: Derivatives of the step.
+            derivatives: Derivatives of velocities and accelerations with respect to increments.
         """
         eqs, t, (a_by_move, v_by_move, ratio) = self._eqs, state.time + dt, derivatives
         if self._accepted is not None and self._accepted[0] is state.q:
@@ -128,7 +128,7 @@ class OpenFilms:
         return text
 
     def _gaps_at(self, state: State) -> Array:
-        """Return the gaps of a state; the result is bitwise that of `accept`."""
+        """Return the gaps of a state; bitwise identical to those of `accept`."""
         self._eqs.q[:] = state.q
         self._eqs.update_poses(state.time)
         return self._eqs.loads.film_gaps()

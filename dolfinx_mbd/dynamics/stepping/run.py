@@ -1,4 +1,4 @@
-"""A simulation between two steps; its state can be saved and restored bitwise."""
+"""A simulation between two steps; its state can be saved and restored without any change."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Run:
         self.system, self.stepper, self.steps, self.state = system, stepper, steps, state
 
     def _snapshot(self) -> Snapshot:
-        """Return a snapshot; after `_return_to`, the run continues bitwise equally."""
+        """Return a snapshot; after `_return_to`, the run gives bitwise identical results."""
         steps, memory = copy.copy(self.steps), self.stepper.memory()
         return Snapshot(self.state, steps, memory, self._input_values())
 

@@ -84,6 +84,7 @@ class StepEquations:
         (self._factor, S), self._before = self._before, (self._factor, self._matrix)
         self._matrix = S
         S[n:, n:] = 0.0
+        # Derivatives of accelerations and velocities with respect to the increments of the step
         a_by_move, v_by_move = 1.0 / self._move_by_a, self._v_by_a / self._move_by_a
         fill(K, C, M, B, self._columns, self._turns, a_by_move, v_by_move, self._mass, S)
         self._K, self._C, self._B = K, C, B  # columns of K and B refer to the increment of the step

@@ -1,7 +1,7 @@
 """Blocks of vectors: products with a matrix, solutions, and inner products.
 
 A block is a NumPy array of shape (owned rows, columns) in Fortran order, which PETSc uses without a
-copy. Small matrices are NumPy arrays that are bitwise equal on all ranks.
+copy. Small matrices are NumPy arrays that are bitwise identical on all ranks.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def add_combined(Y: Array, X: Array, c: Array) -> None:
 
 
 def gram(comm: MPI.Comm, X: Array, Y: Array) -> Array:
-    """Return XᵀY over all ranks, bitwise equal on all ranks."""
+    """Return XᵀY over all ranks, bitwise identical on all ranks."""
     return np.asarray(summed(comm, X.T @ Y))
 
 
 def column_sums(comm: MPI.Comm, X: Array, Y: Array) -> Array:
-    """Return xᵀy for each pair of columns, bitwise equal on all ranks."""
+    """Return xᵀy for each pair of columns, bitwise identical on all ranks."""
     return np.asarray(summed(comm, np.array([np.dot(x, y) for x, y in zip(X.T, Y.T, strict=True)])))
 
 

@@ -62,7 +62,7 @@ def solve_on_first_rank(
 
     The first rank gathers the matrices and calls `solve(free, *matrices)`, which returns
     eigenvalues and vectors; `free` are the indices of the rows that are not held. A matrix that is
-    None is passed as None. The results are the eigenvalues, bitwise equal on all ranks, and the
+    None is passed as None. The results are the eigenvalues, bitwise identical on all ranks, and the
     owned rows of the vectors.
     """
     first = next(A for A in matrices if A is not None)

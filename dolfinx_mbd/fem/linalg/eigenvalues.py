@@ -156,7 +156,7 @@ def lowest_modes(
     At the owned `held` degrees of freedom (local indices), K has unit rows and M has zero rows. The
     last `num_border` rows of K may be constraints; M is zero in these rows. The last `num_loose`
     pairs may have the residual `LOOSE_TOLERANCE`. Options that begin with "eps_" or "st_" select
-    SLEPc's solver. The eigenvalues are bitwise equal on all ranks.
+    SLEPc's solver. The eigenvalues are bitwise identical on all ranks.
     """
     comm, rows = K.comm.tompi4py(), K.getLocalSize()[0]
     if num_modes == 0:

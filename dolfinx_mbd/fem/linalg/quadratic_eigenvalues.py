@@ -84,8 +84,8 @@ def quadratic_modes(
     At the owned `held` degrees of freedom (local indices), K has unit rows, and M and C have zero
     rows. `negative` is the number of negative eigenvalues of K, None if unknown. Without C,
     `negative` is the number of unstable modes. All unstable modes are then returned, even if they
-    are more than `num_modes`. The eigenvalues are bitwise equal on all ranks; the vectors have the
-    owned rows.
+    are more than `num_modes`. The eigenvalues are bitwise identical on all ranks; the vectors
+    have the owned rows.
     """
     comm = K.comm.tompi4py()
     free = K.getSize()[0] - comm.allreduce(len(held))

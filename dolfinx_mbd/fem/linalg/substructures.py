@@ -133,7 +133,7 @@ class SubstructuredFactor:
     """The factors of the substructures of all ranks, and of the shared unknowns.
 
     Args:
-        A: Matrix on all ranks, with the rows of a space.
+        A: Distributed matrix whose rows are the degrees of freedom of the space of `parts`.
         parts: The substructures.
 
     Raises:

@@ -102,7 +102,7 @@ def export_fmu(
 
     The communication step of the importing program must be a multiple of the step of the simulator;
     the FMU discards other steps and keeps its state. Inputs act from the beginning of a
-    communication step. The FMU can save, restore and serialize its state bitwise. In the names of
+    communication step. The FMU can save, restore and serialize its state exactly. In the names of
     its variables, spaces are underscores, and numbers of components are indices: the output
     ``rod.eta.1`` is the variable ``rod.eta[1]``.
 

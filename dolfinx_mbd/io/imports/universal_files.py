@@ -208,7 +208,7 @@ Systems = dict[int, tuple[Array, Array]]
 def _systems(path: Path, datasets: list[dict[str, Any]]) -> Systems:
     """Return axes (rows, in the global system) and origin of each coordinate system.
 
-    A system that is not Cartesian is left out, so that its use is an error.
+    A system that is not Cartesian is left out, so that its use raises an error.
     """
     systems: Systems = {0: (np.eye(3), np.zeros(3))}
     columns: tuple[str, ...] = "CS_sys_labels", "CS_types", "CS_matrices"

@@ -97,8 +97,8 @@ class Document:
 def read_document(path: str | os.PathLike[str]) -> Document:
     """Read a model file and the files that it includes.
 
-    Entries of a section of an included file are added to those of the including file; an entry in
-    both files is an error.
+    Entries of a section of an included file are added to those of the including file. An entry in
+    both files raises an error.
 
     Args:
         path: Path of the file.

@@ -22,7 +22,7 @@ __all__ = ["ANALYSES", "FORMULAS", "FUNCTIONS", "SECTIONS", "VALUES", "Formulas"
 
 
 def _joint_makers() -> dict[str, Maker]:
-    """Return the functions of the mechanism that create joints, by the kind of the joint."""
+    """Return the functions of `dolfinx_mbd.mechanism` that create joints, by the kind of joint."""
     makers: dict[str, Maker] = {"free": free_motion}
     for name in mechanism.__all__:
         value = getattr(mechanism, name)
@@ -34,7 +34,7 @@ def _joint_makers() -> dict[str, Maker]:
 
 
 def _film(bearing: type[Any]) -> Maker:
-    """Return a function that makes an oil film in a joint, with the fields of its bearing."""
+    """Return a function that makes an oil film in a joint; its arguments are those of `bearing`."""
 
     def film(**fields: Any) -> bearings.OilFilm:
         return bearings.OilFilm(bearing, **fields)

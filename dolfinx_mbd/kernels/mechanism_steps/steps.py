@@ -1,7 +1,8 @@
 """Time steps of a mechanism as compiled functions of its `Model`.
 
 They take the steps of `Stepper` with reuse of the factorization and dense matrices: the same
-prediction, iteration matrix, tests of convergence and corrections.
+prediction, iteration matrix, tests of convergence and corrections. `a_by_move` and `v_by_move` are
+the derivatives of accelerations and velocities with respect to the increments of a step.
 """
 
 from __future__ import annotations

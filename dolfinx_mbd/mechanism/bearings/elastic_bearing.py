@@ -6,6 +6,9 @@ coefficients are linear in the elastic coordinates η of the body, s = W η, so 
 force Wᵀ∫ p φ dA in addition to the wrench on the frame of the interface. w does not contain the
 motion of this frame, so that the virtual work of the pressure is counted only once.
 
+In the shapes below, m is the number of the coefficients s, and the nodes of the grid have the shape
+(nodes around, nodes along).
+
 Shear by the pressure gradient acts on both surfaces with the couple ½ ∫ p ∂h/∂θ dA. Its part −½ ∫
 (e + z t) × f dz is the part of a round bore, see `kernels.films.frames`. Its part ½ ∫ p ∂w/∂θ dA
 turns the journal; the opposite couple acts on the bore, because the pressure on its inclined
@@ -66,7 +69,8 @@ class ElasticBearing(FiniteBearing):
 
     Example:
         >>> bore = mbd.body.Bore("left", 0.02, 0.02, np.zeros((7, 3, 2)))
-        >>> film = mbd.bearings.ElasticBearing("film", *ends, 0.02, 0.02, 2e-5, 0.01, bore=bore)
+        >>> size = {"radius": 0.02, "length": 0.02, "clearance": 2e-5}  # m
+        >>> film = mbd.bearings.ElasticBearing("film", *ends, **size, oil=0.01, bore=bore)
         >>> loads, _, _ = film.film_loads(film.motion_vector((1e-5, 0), speed=300.0), False)
         >>> print(loads[:2].round(1))  # N, as for a rigid bore, because its modes are zero
         [-424.7  614.1]
@@ -75,15 +79,21 @@ class ElasticBearing(FiniteBearing):
     __repr__ = short_repr
 
     bore: Bore | None = None
-    _around: Array = field(init=False, repr=False)  # (n, 2K+1)
-    _along: Array = field(init=False, repr=False)  # (m+1, 3)
-    _weights: Array = field(init=False, repr=False)  # (n, m+1, patterns), m²
-    _surface: Array = field(init=False, repr=False)  # (patterns, modes)
-    _slope: Array = field(init=False, repr=False)  # maps the coefficients of w to those of ∂w/∂θ
+    # Patterns φ at the nodes: factors around, (nodes around, 1 + 2 harmonics), and along the bore,
+    # (nodes along, 3); and φ times the areas of the nodes, (nodes around, nodes along, m), m²
+    _around: Array = field(init=False, repr=False)
+    _along: Array = field(init=False, repr=False)
+    _weights: Array = field(init=False, repr=False)
+    _surface: Array = field(init=False, repr=False)  # W, (m, modes)
+    # Maps the coefficients of w to those of ∂w/∂θ, (m, m)
+    _slope: Array = field(init=False, repr=False)
     _half: float = field(init=False, repr=False)  # half the length of the bore, m
-    _slopes: Array = field(init=False, repr=False)  # forces on s by s and ds/dt, (2, m, m)
-    _by_journal: Array = field(init=False, repr=False)  # gap by e and t, (m, 4)
-    _point: Array = field(init=False, repr=False)  # motion and s of the last solution
+    # Derivatives of the forces on s with respect to s and to ds/dt at the last solution, (2, m, m)
+    _slopes: Array = field(init=False, repr=False)
+    # Derivatives of the coefficients of the gap with respect to e and t, (m, 4)
+    _by_journal: Array = field(init=False, repr=False)
+    # Motion of the journal, s and ds/dt of the last solution, (10 + 2m,)
+    _point: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -118,11 +128,14 @@ class ElasticBearing(FiniteBearing):
 
     @property
     def surface(self) -> Array:
-        """Matrix W of the coefficients of w, shape (patterns, modes)."""
+        """Matrix W of the coefficients s = W η of w, shape (m, modes)."""
         return self._surface
 
     def displacement(self, s: Array) -> Array:
-        """Return the outward displacement w at the nodes, (n, m+1), m, for its coefficients."""
+        """Return the outward displacement w (m) at the nodes of the grid for its m coefficients s.
+
+        The shape of the result is (nodes around, nodes along).
+        """
         coefficients = s.reshape(self._around.shape[1], -1)
         return np.asarray(self._around @ coefficients @ self._along.T)
 
@@ -134,7 +147,7 @@ class ElasticBearing(FiniteBearing):
         Args:
             motion: Motion (10,) of the journal.
             derivatives: Whether the derivatives are computed.
-            surface: Coefficients s of w and their rates, (2, m); by default the bore is undeformed.
+            surface: The m coefficients s of w, and their rates, (2, m); by default zero.
 
         Returns:
             Film loads (5,) and forces on s (m,); their derivatives with respect to the first nine
@@ -173,11 +186,13 @@ class ElasticBearing(FiniteBearing):
         return dg
 
     def pressure(self, motion: ArrayLike, surface: ArrayLike | None = None) -> Array:
-        """Return the pressure at the nodes of the grid, (n, m+1), Pa; see `FiniteBearing`.
+        """Return the pressure (Pa) at the nodes of the grid; see `FiniteBearing`.
+
+        The shape of the result is (nodes around, nodes along).
 
         Args:
             motion: Motion of the journal, (10,), for example from `motion_vector`.
-            surface: Coefficients s of w and their rates, (2, m); by default the bore is undeformed.
+            surface: The m coefficients s of w, and their rates, (2, m); by default zero.
 
         Raises:
             InputError: An argument has a wrong shape.
@@ -193,11 +208,13 @@ class ElasticBearing(FiniteBearing):
         return np.asarray(self.grid.pressures.sum(axis=0))
 
     def film_fraction(self, motion: ArrayLike, surface: ArrayLike | None = None) -> Array:
-        """Return the part of the gap that is filled with oil, (n, m+1); see `FiniteBearing`.
+        """Return the part of the gap that is filled with oil at the nodes; see `FiniteBearing`.
+
+        The shape of the result is (nodes around, nodes along).
 
         Args:
             motion: Motion of the journal, (10,), for example from `motion_vector`.
-            surface: Coefficients s of w and their rates, (2, m); by default the bore is undeformed.
+            surface: The m coefficients s of w, and their rates, (2, m); by default zero.
 
         Raises:
             InputError: An argument has a wrong shape.
@@ -250,7 +267,7 @@ class ElasticBearing(FiniteBearing):
         return self.grid.pattern_stiffness(self._weights, self._around, self._along, rate_factor)
 
     def gap_by_poses(self, pair: FramePair) -> Array:
-        """Return the derivatives (m, 12) of the coefficients of the gap by the poses."""
+        """Return the derivatives (m, 12) of the coefficients of the gap with respect to poses."""
         y, loads = self.pair_motion(pair), np.eye(4, 5)
         return self._by_journal @ np.array([film_wrenches(pair.Q1, y, load) for load in loads])
 
@@ -263,6 +280,6 @@ class ElasticBearing(FiniteBearing):
         return float(self._gaps(pair, surface).min())
 
     def _gaps(self, pair: FramePair, surface: Array | None) -> Array:
-        """Return the gaps at the nodes of the grid, (n, m+1), m."""
+        """Return the gaps (m) at the nodes of the grid, (nodes around, nodes along)."""
         s = self._coefficients(surface)
         return self.grid.pattern_gap(self.pair_motion(pair), self._around, self._along, s)[0]

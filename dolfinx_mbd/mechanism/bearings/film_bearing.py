@@ -65,7 +65,8 @@ class FilmBearing(FilmElement):
         UnitsWarning: A size or the viscosity suggests other units than SI.
 
     Example:
-        >>> isinstance(mbd.bearings.ShortBearing("f", *ends, 0.02, 0.01, 2e-5, 0.01), FilmBearing)
+        >>> size = {"radius": 0.02, "length": 0.01, "clearance": 2e-5}  # m
+        >>> isinstance(mbd.bearings.ShortBearing("f", *ends, **size, oil=0.01), FilmBearing)
         True
     """
 

@@ -61,7 +61,8 @@ class FilmFields:
             conserves the mass of oil.
 
     Example:
-        >>> bore = mbd.bearings.FiniteBearing("film", *ends, 0.02, 0.01, 2e-5, 0.01, (24, 4))
+        >>> size = {"radius": 0.02, "length": 0.01, "clearance": 2e-5}  # m
+        >>> bore = mbd.bearings.FiniteBearing("film", *ends, **size, oil=0.01, shape=(24, 4))
         >>> system = mbd.System([ground, rotor], loads=[bore], gravity=(0, -9.81, 0))
         >>> mbd.bearings.film_fields(mbd.simulate(system, t_end=1e-3, dt=1e-4), "film").gap.shape
         (11, 24, 5)
@@ -92,7 +93,8 @@ def film_fields(run: Solution, name: str) -> FilmFields:
             or the fields need too much memory.
 
     Example:
-        >>> bore = mbd.bearings.FiniteBearing("film", *ends, 0.02, 0.01, 2e-5, 0.01, (24, 4))
+        >>> size = {"radius": 0.02, "length": 0.01, "clearance": 2e-5}  # m
+        >>> bore = mbd.bearings.FiniteBearing("film", *ends, **size, oil=0.01, shape=(24, 4))
         >>> system = mbd.System([ground, rotor], loads=[bore], gravity=(0, -9.81, 0))
         >>> fields = mbd.bearings.film_fields(mbd.simulate(system, t_end=1e-3, dt=1e-4), "film")
         >>> fields.pressure.shape

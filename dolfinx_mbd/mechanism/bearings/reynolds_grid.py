@@ -75,7 +75,8 @@ class ReynoldsGrid:
         SolverError: The active set did not converge.
 
     Example:
-        >>> grid = mbd.bearings.FiniteBearing("film", *ends, 0.02, 0.02, 2e-5, 0.01).grid
+        >>> size = {"radius": 0.02, "length": 0.02, "clearance": 2e-5}  # m
+        >>> grid = mbd.bearings.FiniteBearing("film", *ends, **size, oil=0.01).grid
         >>> h, rate = grid.gap(film.motion_vector((1e-5, 0.0), speed=300.0))
         >>> p = grid.solve(h, rate, 300.0)
         >>> p.shape, bool(p.min() == 0)

@@ -136,8 +136,8 @@ def contact_damping(restitution: float, speed: float, model: Model = "Flores") -
     """Return the damping factor χ of a contact from a nominal coefficient of restitution.
 
     χ is a constant: at lower speeds the restitution is higher, as in measurements. The nominal
-    value is exact only for small losses; `ContactLaw.restitution` returns the value that results.
-    The model of Flores is also useful for soft materials.
+    value is exact only if an impact dissipates little energy; `ContactLaw.restitution` returns the
+    value that results. The model of Flores is also useful for soft materials.
 
     Args:
         restitution: Nominal coefficient of restitution at `speed`, above 0 and at most 1.

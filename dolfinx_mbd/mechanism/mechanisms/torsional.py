@@ -236,7 +236,7 @@ class TorsionalChain:
         torques: Mapping[int, DiscTorque],
         orders: ArrayLike = HALF_ORDERS,
     ) -> TorsionalResponse:
-        """Compute the forced vibration at a constant speed, with the loss factor at each order.
+        """Compute the forced vibration at a constant speed; every order has the same loss factor.
 
         Args:
             speed: Speed, rad/s.

@@ -21,7 +21,8 @@ __all__ = ["Drawing"]
 
 Array = NDArray[np.float64]
 
-_RIGID_COLOUR = "#8fa3b5"
+_PLAIN_COLOUR = "#8fa3b5"
+"""Colour of bodies for which the quantity of the colours is unknown."""
 _IN_FRONT = ("loads", "joint forces")
 """Groups that no surface hides."""
 _LABEL_WIDTH, _LABEL_SHIFT, _LABEL_GAP = 0.16, 0.015, 0.01
@@ -86,9 +87,9 @@ class Drawing:
             if limits is not None and surface.has(name):
                 drawn.add_to(plotter, limits=limits, cmap=cmap)
             elif surface.bars or surface.flexible:
-                drawn.add_to(plotter, color=_RIGID_COLOUR)
+                drawn.add_to(plotter, color=_PLAIN_COLOUR)
             else:
-                drawn.add_glass(plotter, _RIGID_COLOUR, opacity)
+                drawn.add_glass(plotter, _PLAIN_COLOUR, opacity)
         for key, (group, _) in self.scene.tubes(0).items():
             mesh = canvas.pyvista().Sphere()
             options = {"color": COLOURS[group], "ambient": 0.3, "name": key}

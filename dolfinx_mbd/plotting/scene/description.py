@@ -56,7 +56,8 @@ _LONGEST = {"N": 0.2, "N m": 0.07}
 _INVISIBLE = 0.01
 """Arrows below this fraction of the longest arrow are not drawn."""
 _INWARDS = 0.3
-"""Cosine of the mean angle to the centre from which an arrow points inwards."""
+"""Smallest cosine of the angle between a vector and the direction to the centre, as a mean over
+time, of an arrow that points inwards."""
 MARK_SIZE = 0.014
 """Typical size of marks relative to the size of the scene."""
 

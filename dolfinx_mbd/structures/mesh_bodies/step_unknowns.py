@@ -104,6 +104,7 @@ class StepUnknowns:
             self._algorithmic.ravel(), self._move.ravel(), self._velocities.ravel(),
         )  # fmt: skip
         self._errors = []
+        # Derivatives of accelerations and velocities with respect to the increments of the step
         a_by_move, v_by_move, _ = derivatives
         # A conserving step has the forces of its middle, which moves half as far as its end
         coefficients = a_by_move, v_by_move, 0.5 if self.conserves else 1.0

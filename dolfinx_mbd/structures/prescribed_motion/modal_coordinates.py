@@ -6,7 +6,9 @@ it is the "frozen" equation of papers on engines, M η̈ + C η̇ + K η = f(t),
 spin softening and stiffening; `quasi_static_deformation` solves K η = f(t).
 
 References:
-    Mathematics 13 (2025) 2797, section 3.4 (eq. K Q = F) and 3.5 (modal superposition).
+    Computational method for dynamic analysis of multibody systems with deformable elements,
+    Mathematics 13 (2025) 2797, sections 3.4 (static deformation, K Q = F) and 3.5 (modal
+    superposition).
 """
 
 from __future__ import annotations
@@ -54,9 +56,9 @@ class ModalTransient:
     """
 
     time: Array  # shape (nt,), s
-    eta: Array  # elastic coordinates, shape (nt, n)
-    eta_rate: Array  # 1/s
-    eta_acceleration: Array  # 1/s²
+    eta: Array  # elastic coordinates, shape (nt, n), m for modes whose modal mass is 1 kg
+    eta_rate: Array  # shape (nt, n), m/s
+    eta_acceleration: Array  # shape (nt, n), m/s²
     points: Mapping[str, PointHistory]  # elastic motion at the named points of the body
     interfaces: Mapping[str, PointHistory]
 

@@ -278,7 +278,7 @@ def damping_tuple(damping: Damping | Iterable[Damping] | None) -> tuple[Damping,
 
 
 def _symmetric_matrix(form: ufl.Form, V: fem.FunctionSpace, name: str) -> PETSc.Mat:
-    """Assemble a symmetric form of the user."""
+    """Assemble a symmetric user-defined form."""
     message = None
     try:
         check_form(form, V)

@@ -1,4 +1,4 @@
-"""Worker processes: bitwise equal results, no lost case, no remaining process, clear errors."""
+"""Worker processes: bitwise identical results, no lost case, no remaining process, clear errors."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_a_study_that_is_stopped_goes_on(
 
 
 @pytest.mark.slow
-def test_a_worker_at_rest_ends_with_the_study(tmp_path: Path) -> None:
+def test_idle_workers_end_with_the_study(tmp_path: Path) -> None:
     sweep(noted, {"x": [1, 2, 3, 4]}, fixed={"folder": str(tmp_path)}, workers=2)
     workers = {int(file.name.split("-")[2]) for file in tmp_path.iterdir()}
     assert os.getpid() not in workers

@@ -123,7 +123,7 @@ def test_ctrl_c_on_a_rank(comm: MPI.Intracomm, ctrl_c: None) -> None:
 
 
 def test_several_ranks_without_an_executor(comm: MPI.Intracomm) -> None:
-    """Without an executor, each rank would compute all cases, so that this is an error."""
+    """Without an executor, each rank would compute all cases, so that this raises an error."""
     if comm.size > 1:
         for workers in (None, 2):
             with pytest.raises(errors.InputError) as error:

@@ -154,7 +154,7 @@ def test_the_residual_includes_the_distance_from_active_limits() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_equal_limits_and_differences(method: Any) -> None:
+def test_equality_constraint_with_numerical_gradients(method: Any) -> None:
     """The point of the line x + 2y = 3 that is closest to the origin is (0.6, 1.2)."""
     limits = {"line": mbd.design.Limits(lambda p: p["x"] + 2 * p["y"], 3.0, 3.0)}
     result = mbd.minimize(
@@ -275,7 +275,7 @@ def test_bad_input() -> None:
 
 
 def test_ranks_agree(comm: MPI.Intracomm) -> None:
-    """Numbers that differ between ranks are an error on all ranks, and no deadlock."""
+    """Numbers that differ between ranks raise an error on all ranks, without a deadlock."""
 
     def sums(p: Any) -> float:
         return float((p["x"] - 0.3) ** 2 * (1 + comm.rank))

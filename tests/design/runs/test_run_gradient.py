@@ -55,7 +55,7 @@ def slopes_of(kind: str, y: np.ndarray, order: float) -> np.ndarray:
 def test_adjoint_equals_forward(
     case: Any, outputs: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The runs are bitwise equal if no exact tangent replaces the matrix of the iterations."""
+    """The runs are bitwise identical if no exact tangent replaces the matrix of the iterations."""
     monkeypatch.setattr(Stepper, "adopt", lambda self, factor: None)
     build, values, t_end, dt = case
     functionals = {
@@ -108,7 +108,7 @@ def test_taylor(case: Any, kind: Any) -> None:
 
 @pytest.mark.parametrize("case", [PENDULUM, CRANK], ids=["pendulum", "crank"])
 def test_checkpoints(case: Any) -> None:
-    """States that are computed again are bitwise equal, and so are the gradients."""
+    """States that are computed again are bitwise identical, and so are the gradients."""
     build, values, t_end, dt = case
     output = "hook.force.y" if build is double_pendulum else "crank pin.force.x"
     functional = mbd.design.Functional(output, "norm")

@@ -182,7 +182,7 @@ def test_bodies_that_jump_are_errors() -> None:
 
 
 def test_equations_that_jump_are_errors() -> None:
-    """A jump or a kink of a stiffness at the value is an error, a parabola is none."""
+    """A jump or a kink of a stiffness at the value raises an error, a parabola does not."""
     options: dict[str, Any] = {"t_end": 0.1, "dt": 0.01, "steps": {"x": 0.1}}
     laws: list[Callable[[float], float]] = [
         lambda x: 400.0 + 40.0 * (x > 1),
@@ -199,7 +199,7 @@ def test_equations_that_jump_are_errors() -> None:
     assert np.abs(smooth.increments).max() == 0.0
 
 
-def test_equal_frequencies_need_the_modes_of_the_base(comm: MPI.Intracomm) -> None:
+def test_multiple_frequencies_need_the_modes_of_the_base(comm: MPI.Intracomm) -> None:
     """A shape splits the equal bending modes of a square bar, so that its own modes jump."""
     mesh = box(comm, size=(0.2, 0.02, 0.02), cells=(6, 2, 2))
     model = mbd.ElasticModel(mesh, mbd.STEEL)

@@ -343,7 +343,7 @@ def test_reducer_of_a_beam(comm: MPI.Intracomm) -> None:
 
 
 def test_wrong_reducers(comm: MPI.Intracomm) -> None:
-    """A reducer that is closed, or that has not computed the reduction, is an error."""
+    """A reducer that is closed, or that has not computed the reduction, raises an error."""
     model = mbd.ElasticModel(box(comm), mbd.STEEL)
     parameters = [mbd.Parameter("E", "young")]
     with mbd.reduction.Reducer(model, interfaces=ENDS) as reducer:

@@ -244,7 +244,7 @@ def test_errors(comm: MPI.Intracomm) -> None:
 
 
 def test_change_of_topology(comm: MPI.Intracomm) -> None:
-    """A hole that reaches the edge of the plate changes the topology, which is an error."""
+    """A hole that reaches the edge of the plate changes the topology, which raises an error."""
 
     def drilled(place: float) -> Any:
         def add(occ: Any) -> None:

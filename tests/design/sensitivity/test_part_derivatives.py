@@ -410,7 +410,7 @@ def test_shape_of_a_prestressed_body(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.slow
 def test_pressure_modes(comm: MPI.Intracomm) -> None:
-    """Pressure modes of a bore depend on the material; the shape of the bore is an error."""
+    """Pressure modes of a bore depend on the material; a change of the bore raises an error."""
     mesh = mbd.build_mesh(mbd.ConnectingRod(size=0.014), comm)
 
     def make(s: float) -> mbd.reduction.Reduction:

@@ -75,7 +75,7 @@ def test_loads_at_the_ends_are_found_in_every_section(
 
 
 def test_axes_of_the_section(recovery: Recovery) -> None:
-    """The first axis is the projection of the requested one into the section."""
+    """The first axis of the section is the projection of the requested direction on its plane."""
     eta = np.zeros(recovery.displacements.shape[1])
     forces = section_forces(recovery, eta, MIDDLE, (2, 0, 0), axis=(5, 0, 1))
     assert np.allclose(forces.axes, [[1, 0, 0], [0, 0, -1], [0, 1, 0]])
@@ -86,12 +86,11 @@ def test_spinning_bar(corrected: mbd.reduction.Reduction, x: float) -> None:
     """N = ρAΩ²/2 ((l/2)² − (x − l/2)²) of a bar that spins freely about its centre."""
     speed = 300.0
     body = corrected.body
-    load = np.array([0, 0, speed**2, 0, 0, 0])
     H = body.second_moments[1:, 0]
-    work = (np.trace(H, axis1=1, axis2=2) - H[:, 2, 2]) * load[2]
+    centrifugal = (np.trace(H, axis1=1, axis2=2) - H[:, 2, 2]) * speed**2  # modal forces
     motion = SimpleNamespace(
         time=np.zeros(1),
-        eta=np.linalg.solve(body.stiffness, work)[None],
+        eta=np.linalg.solve(body.stiffness, centrifugal)[None],
         omega=np.array([[0, 0, speed]]),
     )
     point = [x, HEIGHT / 2, WIDTH / 2]

@@ -186,7 +186,7 @@ def test_local_errors_are_those_of_a_new_factor() -> None:
     assert np.abs(error - expected).max() < 1e-3 * np.abs(expected).max()
 
 
-def test_a_stepper_continues_bitwise_from_memory() -> None:
+def test_a_stepper_continues_identically_from_memory() -> None:
     """The orientations are part of the memory."""
     system, dt = engine(), 1e-5
     state, stepper = run(system, dt, 50)

@@ -122,7 +122,7 @@ def test_results_are_those_without_renewal() -> None:
         np.testing.assert_allclose(one, two, atol=1e-7 * np.abs(two).max())
 
 
-def test_run_continues_bitwise_from_memory() -> None:
+def test_run_continues_identically_from_memory() -> None:
     """A stepper with the memory of another one, which has renewed its films, continues equally."""
     steps, state = stepper()
     for _ in range(20):

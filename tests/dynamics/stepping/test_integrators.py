@@ -1,4 +1,4 @@
-"""Laws of the time integration: order two, drift, energy, momentum, bitwise repetition."""
+"""Laws of the time integration: order two, drift, energy, momentum, identical repetition."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_energy_and_momentum_of_a_free_flexible_body() -> None:
     assert np.ptp(angular, axis=0).max() < 1e-6 * np.linalg.norm(angular[0])
 
 
-def test_two_runs_are_bitwise_equal() -> None:
+def test_two_runs_are_bitwise_identical() -> None:
     system = flexible_crank()
     one, two = (simulate(system, t_end=2e-3, dt=1e-5) for _ in range(2))
     for key in ("q", "v", "a", "lam"):
@@ -124,7 +124,7 @@ def test_two_runs_are_bitwise_equal() -> None:
 
 
 @pytest.mark.parametrize("speed", [150.0, 20.0])
-def test_repeated_steps_are_bitwise_equal(speed: float) -> None:
+def test_repeated_steps_are_bitwise_identical(speed: float) -> None:
     """The repeated run evaluates no last residual, but has the same corrections and factors."""
     system, dt = flexible_crank(speed), 1e-4
     first, second = Stepper(system), Stepper(system)

@@ -62,7 +62,7 @@ def spinning() -> Model:
 
 
 def crank() -> Model:
-    """Return a crank with a flexible rod, and a torque of the user in addition to the inputs."""
+    """Return a crank with a flexible rod, and a user-defined torque in addition to the inputs."""
     system = mbd.mechanism.mechanisms.slider_crank(
         slender_rod(bending=2, axial=0), torque=lambda t, angle, rate: 20.0 + 3.0 * np.sin(angle),
         crank_radius=0.15, crank_mass=0.36, piston_mass=0.0755,

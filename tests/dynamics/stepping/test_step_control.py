@@ -111,7 +111,7 @@ def test_steps_follow_the_motion() -> None:
     assert losses[1] < 0.2 * losses[0] < 0.02
 
 
-def test_two_runs_are_bitwise_equal_and_end_at_the_end() -> None:
+def test_two_runs_are_bitwise_identical_and_end_at_the_end() -> None:
     one, two = (simulate(flexible_crank(), t_end=1e-3, dt="adaptive") for _ in range(2))
     for key in ("time", "q", "v", "a", "lam"):
         assert np.array_equal(getattr(one, key), getattr(two, key))

@@ -97,6 +97,7 @@ def errors(
     stepper, other = Stepper(system, tolerance=tolerance), Stepper(system, tolerance=tolerance)
     method = stepper.method
     ratio = (1 - method.alpha_f) / (1 - method.alpha_m)
+    # Derivative of the accelerations with respect to the increments of a step
     a_by_move = 1 / (dt * dt * method.beta * ratio)
     derivatives = Derivatives(a_by_move, method.gamma / (dt * method.beta), ratio)
     evaluated: list[float] = []
@@ -143,7 +144,11 @@ def test_every_accepted_step_has_converged(start: str) -> None:
 
 
 def test_residuals_are_evaluated_with_an_outdated_matrix() -> None:
-    """The first corrections of this pendulum are so good that few steps are evaluated twice."""
+    """Every accepted step has converged, also with the matrix of an earlier step.
+
+    For this conical pendulum, the first correction of a step is so accurate that few steps have two
+    evaluations of the residual, from which the rate of convergence could be estimated.
+    """
     length, tilt = 0.8, 0.5
     place = (length * np.sin(tilt), 0.0, -length * np.cos(tilt))
     bob = RigidBody("bob", 1.5, [1e-3] * 3, frames={"c": Frame()}, position=place)
@@ -156,8 +161,8 @@ def test_residuals_are_evaluated_with_an_outdated_matrix() -> None:
     assert max(largest) <= 1.0
 
 
-def test_forces_of_users_are_always_evaluated() -> None:
-    """Since a force of a user may jump, the last residual of a step is always evaluated."""
+def test_residuals_of_user_defined_forces_are_always_evaluated() -> None:
+    """Since a user-defined force may jump, the last residual of a step is always evaluated."""
     system = engine()
     frame = next(b for b in system.bodies if b.name == "piston 1").frame("pin")  # type: ignore[attr-defined]
     loaded = System(

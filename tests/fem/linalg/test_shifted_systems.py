@@ -57,7 +57,7 @@ def test_warning(sphere: mbd.reduction.Reduction, monkeypatch: pytest.MonkeyPatc
 
 
 def test_error(sphere: mbd.reduction.Reduction, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A solution that is not accurate is an error on every rank."""
+    """A solution that is not accurate raises an error on every rank."""
     monkeypatch.setattr(shifted_systems, "MAX_STEPS", 1)
     with pytest.raises(SolverError, match="do not converge"):
         stretched(sphere)

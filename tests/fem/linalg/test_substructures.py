@@ -99,7 +99,7 @@ def test_matrix_that_is_not_positive_definite(shift: float) -> None:
 
 @pytest.mark.parametrize("place", [0, -1])
 def test_matrix_that_is_not_finite(place: int) -> None:
-    """The matrix of an inverted cell is an error on all ranks, in place of a crash of MUMPS."""
+    """The matrix of an inverted cell raises an error on all ranks, in place of a crash of MUMPS."""
     mesh, V, A = bar((8, 1, 1), CellType.hexahedron, GhostMode.none)
     row = range(A.getSize()[0])[place]
     A.setValue(row, row, np.nan)

@@ -81,7 +81,7 @@ def test_a_journal_settles_at_the_equilibrium() -> None:
     assert film.side_flow[-1] == pytest.approx(SPEED * RADIUS * LENGTH * 0.5 * CLEARANCE, rel=1e-4)
     assert film.force[-1] == pytest.approx([0, LOAD, 0], abs=1e-4 * LOAD)
     assert film.power[-1] == pytest.approx(-run.joint("drive").power[-1], rel=1e-3)
-    # The inertia of the rotor does no work: the drive's torque is not noise in any step
+    # The kinetic energy is constant, so that the powers of film and drive cancel in every step
     balance = film.power[-200:] + run.joint("drive").power[-200:]
     assert np.abs(balance).max() < 1e-6 * abs(film.power[-1])
 
@@ -145,7 +145,7 @@ def test_errors() -> None:
 def test_a_load_that_presses_the_journal_through_the_film(
     kind: type[ShortBearing | FiniteBearing],
 ) -> None:
-    """Coefficients beyond the clearance are an error; below the roughness they give a warning."""
+    """A load beyond the capacity of the film raises an error, a film below the roughness warns."""
     film = kind("journal 3", *ENDS, 0.02, 0.01, 4e-5, 0.01)
     with pytest.raises(SolverError, match=r"'journal 3'.*through the film"):
         bearing_coefficients(film, [SPEED], (0.0, -1e6))

@@ -442,7 +442,7 @@ def test_attached_and_raw() -> None:
 
 
 def test_geometric_stiffness_is_that_of_a_solid() -> None:
-    """Unit spins, a force and a torque are compared on the first four modes of a bar.
+    """Unit products ω_iω_j, a force and a torque are compared on the first four modes of a bar.
 
     Shear and the rigid end faces of the solid cause a difference of at most 0.6 %.
     """

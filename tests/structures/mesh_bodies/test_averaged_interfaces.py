@@ -229,7 +229,7 @@ def test_slider_crank_with_averaged_interfaces() -> None:
     assert np.isclose(runs[0][-1, 1], PLACE, rtol=1e-9)
 
 
-def test_interrupted_run_continues_bitwise() -> None:
+def test_interrupted_run_continues_identically() -> None:
     mesh, tags = box((0, -0.01, -0.01), (1, 0.01, 0.01), (4, 1, 1))
     model = ElasticModel(mesh, RUBBER, facet_tags=tags)
     body = MeshBody("bar", model, specs(0.0, 1.0, ("averaged", "averaged")))

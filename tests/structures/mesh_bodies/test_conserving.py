@@ -27,7 +27,7 @@ RUBBER = Material(3e6, 0.4999, 1000.0)
 
 
 def mooney_rivlin(u: Any) -> Any:
-    """Return an energy of a user, J/m³."""
+    """Return a user-defined energy density, J/m³."""
     F = ufl.Identity(3) + ufl.grad(u)
     C, J = F.T * F, ufl.det(F)
     I1, I2 = ufl.tr(C), (ufl.tr(C) ** 2 - ufl.tr(C * C)) / 2

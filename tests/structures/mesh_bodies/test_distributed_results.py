@@ -114,7 +114,7 @@ REDUNDANT = {"pc_type": "redundant"}  # every rank factorizes the whole matrix
 
 @pytest.mark.parametrize(("stop", "solver"), [(3, None), (7, None), (4, ITERATIVE), (5, REDUNDANT)])
 def test_folder_of_several_ranks(tmp_path: Path, stop: int, solver: Any) -> None:
-    """One file has the rows of all ranks; an interrupted run continues bitwise.
+    """One file has the rows of all ranks; an interrupted run continues identically.
 
     MUMPS, which a PETSc without CHOLMOD leaves, adds in another order in every run.
     """
@@ -159,7 +159,7 @@ def whole_run() -> mbd.results.Solution:
 
 @pytest.mark.skipif(library() is None, reason="CHOLMOD 5 with PETSc")
 @pytest.mark.parametrize("stop", [1, 9])
-def test_run_continues_bitwise_if_ranks_share_nodes_of_three(tmp_path: Path, stop: int) -> None:
+def test_run_continues_identically_if_ranks_share_nodes_of_three(tmp_path: Path, stop: int) -> None:
     """A compact mesh, whose matrix is factorized again after the restart."""
     system, _ = swinging((4, 4, 4))
     simulator = mbd.Simulator(system, dt=4e-3, t_end=0.06)

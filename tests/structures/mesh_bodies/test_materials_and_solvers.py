@@ -75,7 +75,7 @@ def test_displacements_alone_warn_of_locking() -> None:
 
 
 @pytest.mark.parametrize("plane", [None, "strain"])
-def test_energies_of_users_are_checked(plane: Any) -> None:
+def test_user_defined_energies_are_checked(plane: Any) -> None:
     """Forces at rest, no stiffness, and forces in a rotation."""
     mesh, tags = box((0, 0, 0), (1, 0.2, 0.2), (2, 1, 1))
     if plane:

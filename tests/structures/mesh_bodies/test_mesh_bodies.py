@@ -416,7 +416,7 @@ def test_free_flight_conserves_momentum() -> None:
     assert np.allclose(apart, [0, 0, -0.5 * 9.81 * 0.01], atol=1e-8)
 
 
-def test_interrupted_run_continues_bitwise(tmp_path: Path) -> None:
+def test_interrupted_run_continues_identically(tmp_path: Path) -> None:
     """A run in a folder that stops after half of its steps equals the whole run."""
     body = pendulum(4)
     folder = Path(MPI.COMM_WORLD.bcast(str(tmp_path), root=0)) / "run"

@@ -60,7 +60,7 @@ def test_closed_form() -> None:
 
 @pytest.mark.parametrize("fastest", [120.0, 300.0])
 def test_blade(fastest: float) -> None:
-    """Flapping and lagging frequencies; a rotation in the plane lowers the square by Ω²."""
+    """Flapping and lagging frequencies; spin softening lowers ω² of the lagging motion by Ω²."""
     _, body = blade()
     speeds = fastest * np.array([0.1, 0.4, 0.7, 1.0])
     result = poles_over_speed(

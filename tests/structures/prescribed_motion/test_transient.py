@@ -499,7 +499,7 @@ def test_bad_input(comm: MPI.Intracomm, change: dict[str, Any], message: str) ->
 
 
 def test_a_force_at_a_named_point_is_that_at_an_interface(comm: MPI.Intracomm) -> None:
-    """The point moves as the origin of an interface; a moment there is an error."""
+    """The point moves as the origin of an interface; a moment there raises an error."""
     body = reduce(
         ElasticModel(box(comm, cells=(2, 1, 1)), STEEL, degree=1), interfaces=["left"], num_modes=2
     ).body

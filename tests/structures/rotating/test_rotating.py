@@ -437,7 +437,7 @@ def test_any_number_of_ranks(comm: MPI.Comm) -> None:
 
 
 def test_user_defined_stiffness_and_stress(comm: MPI.Comm) -> None:
-    """A user-defined form is prestressed by the stress of the user, and is an error without it."""
+    """A user-defined form is prestressed by a user-defined stress, and raises an error without."""
     mesh = strip(comm, 0.5, 0.05, (6, 1))
     V = fem.functionspace(mesh.mesh, ("Lagrange", 2, (2,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)

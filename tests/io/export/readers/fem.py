@@ -2,7 +2,7 @@
 
 MBDyn input manual, appendix "Modal Element Data": records begin with ``** RECORD GROUP <n>``; one
 comment line follows the header of group 1 and precedes each mode shape; values are separated by
-blanks; group 1 comes first; a group that is unknown or comes twice is an error.
+blanks; group 1 comes first; a group that is unknown or comes twice raises an error.
 """
 
 from __future__ import annotations
