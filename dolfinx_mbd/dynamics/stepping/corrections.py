@@ -234,7 +234,11 @@ class Corrector:
         """Correct increments, v, a, algorithmic a and λ; return whether the change is round-off."""
         eqs, move, (a_by_move, v_by_move, ratio) = self.eqs, step.move, step.derivatives
         if self._has_films:
-            solution = self.films.limited(step.state, step.time, move, solution)
+            limited = self.films.limited(step.state, step.time, move, solution)
+            if isinstance(self.factor, FilmFactor):
+                halved = limited is not solution
+                self._stiffness.predict(self.factor, step.derivatives, halved=halved)
+            solution = limited
         correct(
             solution, v_by_move, a_by_move, ratio, self.mass,
             move, eqs.v, eqs.a, step.algorithmic, eqs.lam,

@@ -45,6 +45,14 @@ __all__ = ["BodyInverses", "FilmFactor", "FilmStiffness"]
 Index = NDArray[np.int64] | slice
 _Ports = tuple[NDArray[np.int64], Array, Array]
 
+# A film keeps its derivatives if the error that they probably cause in its next force is smaller
+# than this fraction of the largest error of a film in its last force
+_SMALL_ERROR = 1e-4
+
+# Loads couple two bodies in T if an entry, divided by the square roots of the two entries on the
+# diagonal, is larger than this
+_COUPLED = 0.1
+
 _getrf, _getrs = get_lapack_funcs(("getrf", "getrs"), (np.zeros((1, 1)),))
 _AS_THEY_ARE, _TRANSPOSED = False, True  # blocks in `rotate_rows`
 
@@ -63,9 +71,12 @@ class FilmStiffness:
         self._columns = np.ascontiguousarray(table[:, FIRST_V])
         self._coordinates = [int(k) for k in table[:, FIRST_Q]]
         self._coefficients = eqs.loads.gap_coefficients
+        # forces of the films at the last correction, and those that it predicts
+        self._forces: tuple[list[Array], list[Array]] | None = None
+        # unknowns of the bodies in each group
         groups = eqs.loads.groups_without_films() if self else []
         every = np.arange(s.num_velocities)
-        self._groups = [np.concatenate([every[s.v_slices[k]] for k in group]) for group in groups]
+        self._groups = [[every[s.v_slices[k]] for k in group] for group in groups]
 
     def __bool__(self) -> bool:
         return self._loads.has_elastic_films and not self._eqs.system.velocity_rows.any()
@@ -74,7 +85,8 @@ class FilmStiffness:
         self, matrix: Array, dt: float, mass: Array, derivatives: Derivatives
     ) -> FilmFactor | None:
         """Return a factor of the matrix that was assembled last, or None if it is singular."""
-        blocks = self._blocks(derivatives, assembled=True)
+        films = range(len(self._loads.gap_forces()))
+        blocks = [self._block(k, derivatives, assembled=True) for k in films]
         connections = self._connections(derivatives)
         first, T = 0, matrix[: len(mass), : len(mass)].copy()
         for block in blocks:
@@ -82,7 +94,11 @@ class FilmStiffness:
             T -= left.T @ (block @ right)
             first += len(block)
         try:
-            parts = [(_index(k), np.linalg.inv(T[k[:, None], k])) for k in self._groups]
+            parts = [
+                (_index(k), np.linalg.inv(T[k[:, None], k]))
+                for bodies in self._groups
+                for k in _coupled(T, bodies)
+            ]
         except np.linalg.LinAlgError:
             return None
         rotations = self._rotations()
@@ -95,9 +111,42 @@ class FilmStiffness:
         """Return the factor with the present axes of bodies, joints and directions of films."""
         return factor.renewed(self._connections(derivatives), factor.blocks, self._rotations())
 
+    def predict(self, factor: FilmFactor, derivatives: Derivatives, *, halved: bool) -> None:
+        """Predict the forces of the films after the last solution of a factor.
+
+        If the correction is not this solution because it was halved, nothing is predicted.
+        """
+        if halved:
+            self._forces = None
+            return
+        forces, last = self._loads.gap_forces(), factor.film_forces
+        edges = np.cumsum([len(block) for block in factor.blocks])
+        changes = np.split(derivatives.a_by_move * last[: edges[-1]], edges[:-1])
+        after = [force - change for force, change in zip(forces, changes, strict=True)]
+        self._forces = forces, after
+
     def renewed(self, factor: FilmFactor, derivatives: Derivatives) -> FilmFactor:
-        """Return the factor with the derivatives of the films at the last residual."""
-        return factor.with_films(self._blocks(derivatives, assembled=False))
+        """Return the factor with derivatives of the films at the last residual.
+
+        Only those films are renewed whose forces differ too much from the prediction.
+        """
+        blocks = list(factor.blocks)
+        for k in self._inaccurate_films():
+            blocks[k] = self._block(k, derivatives, assembled=False)
+        return factor.with_films(blocks)
+
+    def _inaccurate_films(self) -> Sequence[int]:
+        """Return the films whose derivatives are too inaccurate for another correction."""
+        forces = self._loads.gap_forces()
+        if self._forces is None:
+            return range(len(forces))
+        errors, changes = (
+            np.array([np.abs(x - y).max() for x, y in zip(forces, others, strict=True)])
+            for others in (self._forces[1], self._forces[0])
+        )
+        # the error of the next force is predicted from the ratio of the last error and change
+        keep = errors * errors <= _SMALL_ERROR * errors.max() * changes
+        return [int(k) for k in np.flatnonzero(~keep)]
 
     def _connections(self, derivatives: Derivatives) -> Array:
         """Return the matrices P of the rows and of the columns of S, (2, coefficients + nc, nv).
@@ -125,11 +174,10 @@ class FilmStiffness:
         rotations = [rotation_matrix(q[k:][QUATERNION]) for k in self._coordinates]
         return np.array(rotations).reshape(-1, 3, 3)
 
-    def _blocks(self, derivatives: Derivatives, *, assembled: bool) -> list[Array]:
-        """Return the matrices D of all films; see `Loads.gap_stiffness`."""
+    def _block(self, k: int, derivatives: Derivatives, *, assembled: bool) -> Array:
+        """Return the matrix D of the film k; see `Loads.gap_stiffness`."""
         a_by_move, v_by_move, _ = derivatives
-        blocks = self._loads.gap_stiffness(v_by_move, assembled=assembled)
-        return [np.asarray(block / -a_by_move, dtype=np.float64) for block in blocks]
+        return self._loads.gap_stiffness(k, v_by_move, assembled=assembled) / -a_by_move
 
 
 class BodyInverses(NamedTuple):
@@ -162,6 +210,8 @@ class FilmFactor:
 
     Attributes:
         is_regular: Whether no pivot is zero.
+        film_forces: Forces φ of all films, then multipliers, of the last solution for one
+            right-hand side.
     """
 
     def __init__(
@@ -173,7 +223,7 @@ class FilmFactor:
         other: FilmFactor | None = None,
     ) -> None:
         self.dt, self.mass, self.noise = bodies.dt, bodies.mass, np.zeros(0)
-        self.blocks, self._bodies = blocks, bodies
+        self.blocks, self._bodies, self.film_forces = blocks, bodies, np.zeros(0)
         self._turns, self._connections = turns, connections
         self._ports: list[_Ports]
         self._H: Array
@@ -227,6 +277,8 @@ class FilmFactor:
         forces = self._film_forces(forces)
         forces[size - len(rhs) + n :] -= rhs[n:]
         forces, _ = _getrs(self._lu, self._pivots, forces, trans=1)
+        if rhs.shape[1] == 1:
+            self.film_forces = forces[:, 0]
         for (unknowns, _), (ports, _, motions) in zip(parts, self._ports, strict=True):
             x[unknowns] -= motions @ forces[ports]
         rotate_rows(self._turns, columns, _AS_THEY_ARE, x)
@@ -282,6 +334,24 @@ class FilmFactor:
         factor = cls(bodies, part["turns"], part["connections"], blocks)
         factor.noise = np.asarray(memory["noise"])
         return factor
+
+
+def _coupled(T: Array, bodies: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+    """Return the unknowns of groups of bodies, (unknowns of a group,), that loads couple in T."""
+    size = np.sqrt(np.abs(T.diagonal()))
+    groups: list[list[NDArray[np.int64]]] = []
+    for body in bodies:
+        linked = [group for group in groups if any(_are_coupled(T, size, body, k) for k in group)]
+        groups = [group for group in groups if not any(group is other for other in linked)]
+        groups.append([*(k for group in linked for k in group), body])
+    return [np.sort(np.concatenate(group)) for group in groups]
+
+
+def _are_coupled(T: Array, size: Array, one: NDArray[np.int64], two: NDArray[np.int64]) -> bool:
+    """Return whether entries of T between two bodies are large; `size` are roots of diagonals."""
+    scale = np.outer(size[one], size[two])
+    couplings = np.abs(T[np.ix_(one, two)]), np.abs(T[np.ix_(two, one)].T)
+    return any((block > _COUPLED * scale).any() for block in couplings)
 
 
 def _index(unknowns: NDArray[np.int64]) -> Index:
