@@ -72,7 +72,7 @@ class FilmStiffness:
         self._coordinates = [int(k) for k in table[:, FIRST_Q]]
         self._coefficients = eqs.loads.gap_coefficients
         # forces of the films at the last correction, and those that it predicts
-        self._forces: tuple[list[Array], list[Array]] | None = None
+        self._forces: tuple[Array, Array] | None = None
         # unknowns of the bodies in each group
         groups = eqs.loads.groups_without_films() if self else []
         every = np.arange(s.num_velocities)
@@ -85,7 +85,7 @@ class FilmStiffness:
         self, matrix: Array, dt: float, mass: Array, derivatives: Derivatives
     ) -> FilmFactor | None:
         """Return a factor of the matrix that was assembled last, or None if it is singular."""
-        films = range(len(self._loads.gap_forces()))
+        self._forces, films = None, range(len(self._loads.gap_forces()))
         blocks = [self._block(k, derivatives, assembled=True) for k in films]
         connections = self._connections(derivatives)
         first, T = 0, matrix[: len(mass), : len(mass)].copy()
@@ -108,7 +108,11 @@ class FilmStiffness:
         return factor if factor.is_regular else None
 
     def moved(self, factor: FilmFactor, derivatives: Derivatives) -> FilmFactor:
-        """Return the factor with the present axes of bodies, joints and directions of films."""
+        """Return the factor with the present axes of bodies, joints and directions of films.
+
+        Call it at the start of a step; the forces of earlier steps predict nothing.
+        """
+        self._forces = None
         return factor.renewed(self._connections(derivatives), factor.blocks, self._rotations())
 
     def predict(self, factor: FilmFactor, derivatives: Derivatives, *, halved: bool) -> None:
@@ -119,11 +123,9 @@ class FilmStiffness:
         if halved:
             self._forces = None
             return
-        forces, last = self._loads.gap_forces(), factor.film_forces
-        edges = np.cumsum([len(block) for block in factor.blocks])
-        changes = np.split(derivatives.a_by_move * last[: edges[-1]], edges[:-1])
-        after = [force - change for force, change in zip(forces, changes, strict=True)]
-        self._forces = forces, after
+        forces = np.concatenate(self._loads.gap_forces())
+        change = -derivatives.a_by_move * factor.film_forces[: len(forces)]
+        self._forces = forces, forces + change
 
     def renewed(self, factor: FilmFactor, derivatives: Derivatives) -> FilmFactor:
         """Return the factor with derivatives of the films at the last residual.
@@ -131,18 +133,21 @@ class FilmStiffness:
         Only those films are renewed whose forces differ too much from the prediction.
         """
         blocks = list(factor.blocks)
-        for k in self._inaccurate_films():
+        for k in self._inaccurate_films([len(block) for block in blocks]):
             blocks[k] = self._block(k, derivatives, assembled=False)
         return factor.with_films(blocks)
 
-    def _inaccurate_films(self) -> Sequence[int]:
-        """Return the films whose derivatives are too inaccurate for another correction."""
-        forces = self._loads.gap_forces()
+    def _inaccurate_films(self, sizes: Sequence[int]) -> Sequence[int]:
+        """Return the films whose derivatives are too inaccurate for another correction.
+
+        `sizes` are the numbers of coefficients of the gaps of all films.
+        """
         if self._forces is None:
-            return range(len(forces))
-        errors, changes = (
-            np.array([np.abs(x - y).max() for x, y in zip(forces, others, strict=True)])
-            for others in (self._forces[1], self._forces[0])
+            return range(len(sizes))
+        first = np.cumsum([0, *sizes])[:-1]
+        forces = np.concatenate(self._loads.gap_forces())
+        changes, errors = (
+            np.maximum.reduceat(np.abs(forces - others), first) for others in self._forces
         )
         # the error of the next force is predicted from the ratio of the last error and change
         keep = errors * errors <= _SMALL_ERROR * errors.max() * changes
@@ -264,24 +269,22 @@ class FilmFactor:
 
     def solve(self, rhs: Array) -> Array:
         """Return the solution for right-hand sides (unknowns,) or (unknowns, columns)."""
-        if rhs.ndim == 1:
-            return self.solve(rhs[:, None])[:, 0]
         n, size, columns = len(self.mass), len(self._H), self._bodies.columns
         parts = self._bodies.parts
         x: Array = np.array(rhs, order="C")
-        forces: Array = np.zeros((size, rhs.shape[1]))
-        rotate_rows(self._turns, columns, _TRANSPOSED, x)
+        forces: Array = np.zeros((size, *rhs.shape[1:]))
+        rotate_rows(self._turns, columns, _TRANSPOSED, x.reshape(len(x), -1))
         for (unknowns, inverse), (ports, right, _) in zip(parts, self._ports, strict=True):
             x[unknowns] = motion = inverse @ x[unknowns]
             forces[ports] += right @ motion
         forces = self._film_forces(forces)
         forces[size - len(rhs) + n :] -= rhs[n:]
-        forces, _ = _getrs(self._lu, self._pivots, forces, trans=1)
-        if rhs.shape[1] == 1:
-            self.film_forces = forces[:, 0]
+        forces = _getrs(self._lu, self._pivots, forces, trans=1)[0].reshape(forces.shape)
+        if rhs.ndim == 1:
+            self.film_forces = forces
         for (unknowns, _), (ports, _, motions) in zip(parts, self._ports, strict=True):
             x[unknowns] -= motions @ forces[ports]
-        rotate_rows(self._turns, columns, _AS_THEY_ARE, x)
+        rotate_rows(self._turns, columns, _AS_THEY_ARE, x.reshape(len(x), -1))
         x[n:] = forces[size - len(rhs) + n :]
         return x
 

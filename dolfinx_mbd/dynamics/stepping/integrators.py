@@ -247,6 +247,12 @@ class Stepper:
                 corrector.move_films(step.derivatives)
             if not outdated:
                 corrector.refactor(step.time, dt, step.move, step.derivatives)
+            remaining = most - iteration - 1
+            renews = reuse and corrector.renews and renewals < _RENEWALS
+            worthwhile = min(remaining, _FILM_ITERATIONS) if renews else remaining
+            if renews and outdated and remaining >= 0 and monitor.will_be_too_slow(error, worthwhile):
+                renewed = corrector.renew_films(step.derivatives)
+                renewals, outdated = renewals + renewed, not renewed
             solution = corrector.correction(a_by_move)
             if has_joints:
                 last = error <= 1.0 or monitor.is_round_off
@@ -259,9 +265,6 @@ class Stepper:
                 return self._accept(step, monitor)
             if not math.isfinite(error) or iteration == most:
                 break
-            remaining = most - iteration - 1
-            renews = reuse and corrector.renews and renewals < _RENEWALS
-            worthwhile = min(remaining, _FILM_ITERATIONS) if renews else remaining
             if outdated and (not reuse or monitor.too_slow(worthwhile)):
                 if renews and corrector.renew_films(step.derivatives):
                     renewals += 1
