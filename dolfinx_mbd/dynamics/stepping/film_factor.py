@@ -71,8 +71,6 @@ class FilmStiffness:
         self._columns = np.ascontiguousarray(table[:, FIRST_V])
         self._coordinates = [int(k) for k in table[:, FIRST_Q]]
         self._coefficients = eqs.loads.gap_coefficients
-        # forces of the films at the last correction, and those that it predicts
-        self._forces: tuple[Array, Array] | None = None
         # unknowns of the bodies in each group
         groups = eqs.loads.groups_without_films() if self else []
         every = np.arange(s.num_velocities)
@@ -85,7 +83,7 @@ class FilmStiffness:
         self, matrix: Array, dt: float, mass: Array, derivatives: Derivatives
     ) -> FilmFactor | None:
         """Return a factor of the matrix that was assembled last, or None if it is singular."""
-        self._forces, films = None, range(len(self._loads.gap_forces()))
+        films = range(len(self._loads.gap_forces()))
         blocks = [self._block(k, derivatives, assembled=True) for k in films]
         connections = self._connections(derivatives)
         first, T = 0, matrix[: len(mass), : len(mass)].copy()
@@ -107,48 +105,51 @@ class FilmStiffness:
         factor = FilmFactor(bodies, still, connections, blocks)
         return factor if factor.is_regular else None
 
-    def moved(self, factor: FilmFactor, derivatives: Derivatives) -> FilmFactor:
-        """Return the factor with the present axes of bodies, joints and directions of films.
+    def predict(self, factor: FilmFactor, derivatives: Derivatives) -> tuple[Array, Array]:
+        """Return the last forces of all films, and those after the last solution of the factor.
 
-        Call it at the start of a step; the forces of earlier steps predict nothing.
+        They are the forces on the coefficients of the gaps, (coefficients,), N.
         """
-        self._forces = None
-        return factor.renewed(self._connections(derivatives), factor.blocks, self._rotations())
-
-    def predict(self, factor: FilmFactor, derivatives: Derivatives, *, halved: bool) -> None:
-        """Predict the forces of the films after the last solution of a factor.
-
-        If the correction is not this solution because it was halved, nothing is predicted.
-        """
-        if halved:
-            self._forces = None
-            return
         forces = np.concatenate(self._loads.gap_forces())
         change = -derivatives.a_by_move * factor.film_forces[: len(forces)]
-        self._forces = forces, forces + change
+        return forces, forces + change
 
-    def renewed(self, factor: FilmFactor, derivatives: Derivatives) -> FilmFactor:
+    def renewed(
+        self,
+        factor: FilmFactor,
+        derivatives: Derivatives,
+        forces: tuple[Array, Array] | None,
+        *,
+        moves: bool,
+    ) -> FilmFactor:
         """Return the factor with derivatives of the films at the last residual.
 
-        Only those films are renewed whose forces differ too much from the prediction.
+        Args:
+            factor: The factor.
+            derivatives: Derivatives of the step.
+            forces: Result of `predict` for the last correction; only those films are renewed whose
+                forces differ too much from the prediction. Without it, all films are renewed.
+            moves: Whether the axes of bodies and joints and the directions of films are renewed.
         """
         blocks = list(factor.blocks)
-        for k in self._inaccurate_films([len(block) for block in blocks]):
+        for k in self._inaccurate_films([len(block) for block in blocks], forces):
             blocks[k] = self._block(k, derivatives, assembled=False)
-        return factor.with_films(blocks)
+        if not moves:
+            return factor.with_films(blocks)
+        return factor.renewed(self._connections(derivatives), blocks, self._rotations())
 
-    def _inaccurate_films(self, sizes: Sequence[int]) -> Sequence[int]:
+    def _inaccurate_films(
+        self, sizes: Sequence[int], forces: tuple[Array, Array] | None
+    ) -> Sequence[int]:
         """Return the films whose derivatives are too inaccurate for another correction.
 
-        `sizes` are the numbers of coefficients of the gaps of all films.
+        `sizes` are the numbers of coefficients of the gaps of all films; for `forces` see
+        `renewed`.
         """
-        if self._forces is None:
+        if forces is None:
             return range(len(sizes))
-        first = np.cumsum([0, *sizes])[:-1]
-        forces = np.concatenate(self._loads.gap_forces())
-        changes, errors = (
-            np.maximum.reduceat(np.abs(forces - others), first) for others in self._forces
-        )
+        first, now = np.cumsum([0, *sizes])[:-1], np.concatenate(self._loads.gap_forces())
+        changes, errors = (np.maximum.reduceat(np.abs(now - x), first) for x in forces)
         # the error of the next force is predicted from the ratio of the last error and change
         keep = errors * errors <= _SMALL_ERROR * errors.max() * changes
         return [int(k) for k in np.flatnonzero(~keep)]

@@ -11,6 +11,7 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd.dynamics import Stepper, consistent_state
 from dolfinx_mbd.dynamics.assembly.frames import Frames
 from dolfinx_mbd.dynamics.assembly.loads import Loads
+from dolfinx_mbd.dynamics.stepping.corrections import Step
 from dolfinx_mbd.dynamics.stepping.film_factor import BodyInverses, FilmFactor
 from tests.mechanism.bearings.test_elastic_bearing import bearing, elastic_body, journal_system
 
@@ -96,8 +97,8 @@ def test_renewed_matrix_is_nearly_the_new_one() -> None:
         eqs.put(state)
         eqs.residual(state.time)
         if renew:
-            corrector.move_films(derivatives)
-            assert corrector.renew_films(derivatives)
+            step = Step(state, DT, state.time, derivatives, still, still)
+            assert corrector.renew_films(step)
         else:
             corrector.refactor(state.time, DT, still, derivatives)
         assert corrector.factor is not None
