@@ -30,7 +30,9 @@ class ForcesBetweenFrames:
         ]
         self.elastic_films = [item for item in self.films if item[0].surface is not None]
         elastic = {film.name for film, *_ in self.elastic_films}
-        self._of_elastic_films = [k for k, (load, *_) in enumerate(self.items) if load.name in elastic]
+        self._of_elastic_films = [
+            k for k, (load, *_) in enumerate(self.items) if load.name in elastic
+        ]
         self._contents = [film for film, *_ in self.films if film.has_content]
         # views of the poses and velocities of both frames of each load
         self._pairs = {(one, two): frames.pair(one, two) for _, one, two in self.items}

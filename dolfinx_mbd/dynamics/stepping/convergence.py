@@ -83,9 +83,7 @@ class Monitor:
 
 def _is_slow(error: float, factor: float, remaining: int) -> bool:
     """Return whether an error that decreases by a factor in each iteration remains too large."""
-    return (
-        factor > _THIS_STEP_RATIO or error * factor ** min(_COSTLY_ITERATIONS, remaining) > 1.0
-    )
+    return factor > _THIS_STEP_RATIO or error * factor ** min(_COSTLY_ITERATIONS, remaining) > 1.0
 
 
 class Measure:

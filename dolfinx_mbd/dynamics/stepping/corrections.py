@@ -85,7 +85,7 @@ class Corrector:
         films: Oil films that corrections keep open.
         iterations: Number of corrections.
         factorizations: Number of factorizations.
-        renewals: Number of matrices in which only elastic films were renewed.
+        renewals: Number of matrices in which only elastic films and axes were renewed.
     """
 
     def __init__(

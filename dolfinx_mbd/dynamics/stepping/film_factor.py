@@ -6,17 +6,20 @@ with the bodies. The iteration matrix is
     S = [T + Lᵀ D L   Bᵀ]
         [B            0 ]
 
-where T has one block for each group of bodies that other loads couple, B are the derivatives of the
-constraints, and L those of the coefficients σ of the gaps of all films; −D a_by_move are the
-derivatives of the forces of the films by σ and, times `v_by_move`, by dσ/dt. With P = [L; B] and
-H = P T⁻¹ Pᵀ, the forces φ = D L x of the films and the multipliers μ follow from
+where T has one block for each group of bodies that other loads couple strongly, B are the
+derivatives of the constraints, and L those of the coefficients σ of the gaps of all films;
+−D a_by_move are the derivatives of the forces of the films by σ and, times `v_by_move`, by dσ/dt.
+With P = [L; B] and H = P T⁻¹ Pᵀ, the forces φ = D L x of the films and the multipliers μ follow
+from
 
     [1 + D H_LL   D H_LB] [φ]   [D L T⁻¹ r     ]
     [H_BL         H_BB  ] [μ] = [B T⁻¹ r − r_B],   x = T⁻¹ (r − Pᵀ (φ, μ)),
 
 which has one unknown for each coefficient of a gap and each constraint. B, L, D and the axes of T
-are renewed in later steps without new factors of T. S neglects the couplings of bodies by the drag
-of films and by the rotation of the forces of films and joints; the residual contains them.
+are renewed without new factors of T if the iteration is slow, and D only for films whose forces
+differ from the prediction by the last correction. S neglects weak couplings by other loads, and the
+couplings of bodies by the drag of films and by the rotation of the forces of films and joints; the
+residual contains them.
 
 Reference:
     C. Farhat, F.-X. Roux, A method of finite element tearing and interconnecting and its parallel
@@ -92,8 +95,8 @@ class FilmStiffness:
             T -= left.T @ (block @ right)
             first += len(block)
         try:
-            parts = [
-                (_index(k), np.linalg.inv(T[k[:, None], k]))
+            parts: list[tuple[Index, Array]] = [
+                (_index(k), np.asarray(np.linalg.inv(T[k[:, None], k]), dtype=np.float64))
                 for bodies in self._groups
                 for k in _coupled(T, bodies)
             ]
@@ -183,7 +186,8 @@ class FilmStiffness:
     def _block(self, k: int, derivatives: Derivatives, *, assembled: bool) -> Array:
         """Return the matrix D of the film k; see `Loads.gap_stiffness`."""
         a_by_move, v_by_move, _ = derivatives
-        return self._loads.gap_stiffness(k, v_by_move, assembled=assembled) / -a_by_move
+        block = self._loads.gap_stiffness(k, v_by_move, assembled=assembled)
+        return np.asarray(block / -a_by_move, dtype=np.float64)
 
 
 class BodyInverses(NamedTuple):
@@ -229,7 +233,8 @@ class FilmFactor:
         other: FilmFactor | None = None,
     ) -> None:
         self.dt, self.mass, self.noise = bodies.dt, bodies.mass, np.zeros(0)
-        self.blocks, self._bodies, self.film_forces = blocks, bodies, np.zeros(0)
+        self.blocks, self._bodies = blocks, bodies
+        self.film_forces: Array = np.zeros(0)
         self._turns, self._connections = turns, connections
         self._ports: list[_Ports]
         self._H: Array
