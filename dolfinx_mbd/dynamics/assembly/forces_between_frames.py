@@ -29,6 +29,10 @@ class ForcesBetweenFrames:
             (cast("FilmElement", load), one, two) for load, one, two in self.items if load.has_film
         ]
         self.elastic_films = [item for item in self.films if item[0].surface is not None]
+        elastic = {film.name for film, *_ in self.elastic_films}
+        self._of_elastic_films = [
+            k for k, (load, *_) in enumerate(self.items) if load.name in elastic
+        ]
         self._contents = [film for film, *_ in self.films if film.has_content]
         # views of the poses and velocities of both frames of each load
         self._pairs = {(one, two): frames.pair(one, two) for _, one, two in self.items}
@@ -120,12 +124,15 @@ class ForcesBetweenFrames:
         ]
         return np.array(films).reshape(-1, 2)
 
-    def gap_stiffness(self, rate_factor: float, *, assembled: bool) -> list[Array]:
-        """Return the derivatives of each elastic film by the gap; see `Loads.gap_stiffness`."""
-        return [
-            film.gap_stiffness(rate_factor, *(() if assembled else self.arguments(film, *ends)))
-            for film, *ends in self.elastic_films
-        ]
+    def gap_stiffness(self, k: int, rate_factor: float, *, assembled: bool) -> Array:
+        """Return the derivatives of an elastic film by the gap; see `Loads.gap_stiffness`."""
+        film, *ends = self.elastic_films[k]
+        arguments = () if assembled else self.arguments(film, *ends)
+        return film.gap_stiffness(rate_factor, *arguments)
+
+    def gap_forces(self) -> list[Array]:
+        """Return the forces of elastic films on the gaps; see `Loads.gap_forces`."""
+        return [self._last[k][OTHERS] for k in self._of_elastic_films]
 
     def write_gap_jacobian(self, out: Array) -> None:
         """Write the derivatives of coefficients of gaps; see `Loads.write_gap_jacobian`."""

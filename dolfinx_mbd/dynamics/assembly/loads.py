@@ -224,13 +224,17 @@ class Loads:
         """Whether there are oil films in elastic bores."""
         return bool(self._pairs.elastic_films)
 
-    def gap_stiffness(self, rate_factor: float, *, assembled: bool) -> list[Array]:
-        """Return derivatives of each elastic film, see `FilmElement.gap_stiffness`.
+    def gap_stiffness(self, k: int, rate_factor: float, *, assembled: bool) -> Array:
+        """Return derivatives of the elastic film k, see `FilmElement.gap_stiffness`.
 
         If `assembled`, they are those of the last derivatives of the system, otherwise those at the
         present point.
         """
-        return self._pairs.gap_stiffness(rate_factor, assembled=assembled)
+        return self._pairs.gap_stiffness(k, rate_factor, assembled=assembled)
+
+    def gap_forces(self) -> list[Array]:
+        """Return the last forces of each elastic film on the coefficients of its gap, N."""
+        return self._pairs.gap_forces()
 
     @property
     def gap_coefficients(self) -> int:

@@ -72,10 +72,18 @@ class Monitor:
 
     def too_slow(self, remaining: int) -> bool:
         """Return whether a new matrix is worthwhile if `remaining` iterations follow this one."""
-        return (
-            self._factor > _THIS_STEP_RATIO
-            or self.error * self._factor ** min(_COSTLY_ITERATIONS, remaining) > 1.0
-        )
+        return _is_slow(self.error, self._factor, remaining)
+
+    def will_be_too_slow(self, error: float, remaining: int) -> bool:
+        """Return whether `too_slow` is certain after an error of at least `error`."""
+        if self._factors < 0 or self.is_round_off or error <= 1.0:
+            return False
+        return _is_slow(error, max(self._factor, error / self.error), remaining)
+
+
+def _is_slow(error: float, factor: float, remaining: int) -> bool:
+    """Return whether an error that decreases by a factor in each iteration remains too large."""
+    return factor > _THIS_STEP_RATIO or error * factor ** min(_COSTLY_ITERATIONS, remaining) > 1.0
 
 
 class Measure:

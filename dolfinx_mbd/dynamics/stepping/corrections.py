@@ -52,6 +52,9 @@ class Step:
         derivatives: Derivatives of the unknowns.
         move: Increments since the state, (nv,).
         algorithmic: Algorithmic accelerations after the step, (nv,).
+        film_forces: Forces of elastic films before the last correction and their prediction after
+            it, or None; see `FilmStiffness.predict`.
+        is_renewed: Whether the factor has the axes of bodies and joints of this step.
     """
 
     state: State
@@ -60,6 +63,8 @@ class Step:
     derivatives: Derivatives
     move: Array
     algorithmic: Array
+    film_forces: tuple[Array, Array] | None = None
+    is_renewed: bool = False
 
 
 class Corrector:
@@ -80,7 +85,7 @@ class Corrector:
         films: Oil films that corrections keep open.
         iterations: Number of corrections.
         factorizations: Number of factorizations.
-        renewals: Number of matrices in which only elastic films were renewed.
+        renewals: Number of matrices in which only elastic films and axes were renewed.
     """
 
     def __init__(
@@ -161,19 +166,18 @@ class Corrector:
         else:
             self.corotation.stop()
 
-    def move_films(self, derivatives: Derivatives) -> None:
-        """Renew joints, axes of bodies and directions of films in the factor, after a residual."""
-        if isinstance(self.factor, FilmFactor):
-            self.factor = self._stiffness.moved(self.factor, derivatives)
+    def renew_films(self, step: Step) -> bool:
+        """Renew only films and axes in the factor after a residual; return False without films.
 
-    def renew_films(self, derivatives: Derivatives) -> bool:
-        """Renew only the elastic films in the factor after a residual; return False without them.
-
-        Call it with the factor of a step of the same length.
+        The films are those in elastic bores whose forces are inaccurate. The axes of bodies and
+        joints are renewed once in a step. Call it with the factor of a step of the same length.
         """
         if not isinstance(self.factor, FilmFactor):
             return False
-        self.factor = self._stiffness.renewed(self.factor, derivatives)
+        self.factor = self._stiffness.renewed(
+            self.factor, step.derivatives, step.film_forces, moves=not step.is_renewed
+        )
+        step.is_renewed = True
         self.renewals += 1
         return True
 
@@ -234,7 +238,11 @@ class Corrector:
         """Correct increments, v, a, algorithmic a and λ; return whether the change is round-off."""
         eqs, move, (a_by_move, v_by_move, ratio) = self.eqs, step.move, step.derivatives
         if self._has_films:
-            solution = self.films.limited(step.state, step.time, move, solution)
+            limited = self.films.limited(step.state, step.time, move, solution)
+            step.film_forces = None  # of a correction that was halved, nothing is predicted
+            if isinstance(self.factor, FilmFactor) and limited is solution:
+                step.film_forces = self._stiffness.predict(self.factor, step.derivatives)
+            solution = limited
         correct(
             solution, v_by_move, a_by_move, ratio, self.mass,
             move, eqs.v, eqs.a, step.algorithmic, eqs.lam,

@@ -6,19 +6,21 @@ with the bodies. The iteration matrix is
     S = [T + Lᵀ D L   Bᵀ]
         [B            0 ]
 
-where T has one block for each group of bodies that other loads couple, B are the derivatives of the
-constraints, and L those of the coefficients σ of the gaps of all films. `a_by_move` and
-`v_by_move` are the derivatives of accelerations and velocities with respect to the increments of a
-step. −D `a_by_move` is the derivative of the forces of the films with respect to σ, plus
-`v_by_move` times that with respect to dσ/dt. With P = [L; B] and
-H = P T⁻¹ Pᵀ, the forces φ = D L x of the films and the multipliers μ follow from
+where T has one block for each group of bodies that other loads couple strongly, B are the
+derivatives of the constraints, and L those of the coefficients σ of the gaps of all films.
+`a_by_move` and `v_by_move` are the derivatives of accelerations and velocities with respect to the
+increments of a step. −D `a_by_move` is the derivative of the forces of the films with respect to σ,
+plus `v_by_move` times that with respect to dσ/dt. With P = [L; B] and H = P T⁻¹ Pᵀ, the forces
+φ = D L x of the films and the multipliers μ follow from
 
     [1 + D H_LL   D H_LB] [φ]   [D L T⁻¹ r     ]
     [H_BL         H_BB  ] [μ] = [B T⁻¹ r − r_B],   x = T⁻¹ (r − Pᵀ (φ, μ)),
 
 which has one unknown for each coefficient of a gap and each constraint. B, L, D and the axes of T
-are renewed in later steps without new factors of T. S neglects the couplings of bodies by the drag
-of films and by the rotation of the forces of films and joints; the residual contains them.
+are renewed without new factors of T if the iteration is slow, and D only for films whose forces
+differ from the prediction by the last correction. S neglects weak couplings by other loads, and the
+couplings of bodies by the drag of films and by the rotation of the forces of films and joints; the
+residual contains them.
 
 Reference:
     C. Farhat, F.-X. Roux, A method of finite element tearing and interconnecting and its parallel
@@ -47,6 +49,14 @@ __all__ = ["BodyInverses", "FilmFactor", "FilmStiffness"]
 Index = NDArray[np.int64] | slice
 _Ports = tuple[NDArray[np.int64], Array, Array]
 
+# A film keeps its derivatives if the error that they probably cause in its next force is smaller
+# than this fraction of the largest error of a film in its last force
+_SMALL_ERROR = 1e-4
+
+# Loads couple two bodies in T if an entry, divided by the square roots of the two entries on the
+# diagonal, is larger than this
+_COUPLED = 0.1
+
 _getrf, _getrs = get_lapack_funcs(("getrf", "getrs"), (np.zeros((1, 1)),))
 _AS_THEY_ARE, _TRANSPOSED = False, True  # blocks in `rotate_rows`
 
@@ -65,9 +75,10 @@ class FilmStiffness:
         self._columns = np.ascontiguousarray(table[:, FIRST_V])
         self._coordinates = [int(k) for k in table[:, FIRST_Q]]
         self._coefficients = eqs.loads.gap_coefficients
+        # unknowns of the bodies in each group
         groups = eqs.loads.groups_without_films() if self else []
         every = np.arange(s.num_velocities)
-        self._groups = [np.concatenate([every[s.v_slices[k]] for k in group]) for group in groups]
+        self._groups = [[every[s.v_slices[k]] for k in group] for group in groups]
 
     def __bool__(self) -> bool:
         return self._loads.has_elastic_films and not self._eqs.system.velocity_rows.any()
@@ -76,7 +87,8 @@ class FilmStiffness:
         self, matrix: Array, dt: float, mass: Array, derivatives: Derivatives
     ) -> FilmFactor | None:
         """Return a factor of the matrix that was assembled last, or None if it is singular."""
-        blocks = self._blocks(derivatives, assembled=True)
+        films = range(len(self._loads.gap_forces()))
+        blocks = [self._block(k, derivatives, assembled=True) for k in films]
         connections = self._connections(derivatives)
         first, T = 0, matrix[: len(mass), : len(mass)].copy()
         for block in blocks:
@@ -84,7 +96,11 @@ class FilmStiffness:
             T -= left.T @ (block @ right)
             first += len(block)
         try:
-            parts = [(_index(k), np.linalg.inv(T[k[:, None], k])) for k in self._groups]
+            parts: list[tuple[Index, Array]] = [
+                (_index(k), np.asarray(np.linalg.inv(T[k[:, None], k]), dtype=np.float64))
+                for bodies in self._groups
+                for k in _coupled(T, bodies)
+            ]
         except np.linalg.LinAlgError:
             return None
         rotations = self._rotations()
@@ -93,13 +109,54 @@ class FilmStiffness:
         factor = FilmFactor(bodies, still, connections, blocks)
         return factor if factor.is_regular else None
 
-    def moved(self, factor: FilmFactor, derivatives: Derivatives) -> FilmFactor:
-        """Return the factor with the present axes of bodies, joints and directions of films."""
-        return factor.renewed(self._connections(derivatives), factor.blocks, self._rotations())
+    def predict(self, factor: FilmFactor, derivatives: Derivatives) -> tuple[Array, Array]:
+        """Return the last forces of all films, and those after the last solution of the factor.
 
-    def renewed(self, factor: FilmFactor, derivatives: Derivatives) -> FilmFactor:
-        """Return the factor with the derivatives of the films at the last residual."""
-        return factor.with_films(self._blocks(derivatives, assembled=False))
+        They are the forces on the coefficients of the gaps, (coefficients,), N.
+        """
+        forces = np.concatenate(self._loads.gap_forces())
+        change = -derivatives.a_by_move * factor.film_forces[: len(forces)]
+        return forces, forces + change
+
+    def renewed(
+        self,
+        factor: FilmFactor,
+        derivatives: Derivatives,
+        forces: tuple[Array, Array] | None,
+        *,
+        moves: bool,
+    ) -> FilmFactor:
+        """Return the factor with derivatives of the films at the last residual.
+
+        Args:
+            factor: The factor.
+            derivatives: Derivatives of the step.
+            forces: Result of `predict` for the last correction; only those films are renewed whose
+                forces differ too much from the prediction. Without it, all films are renewed.
+            moves: Whether the axes of bodies and joints and the directions of films are renewed.
+        """
+        blocks = list(factor.blocks)
+        for k in self._inaccurate_films([len(block) for block in blocks], forces):
+            blocks[k] = self._block(k, derivatives, assembled=False)
+        if not moves:
+            return factor.with_films(blocks)
+        return factor.renewed(self._connections(derivatives), blocks, self._rotations())
+
+    def _inaccurate_films(
+        self, sizes: Sequence[int], forces: tuple[Array, Array] | None
+    ) -> Sequence[int]:
+        """Return the films whose derivatives are too inaccurate for another correction.
+
+        `sizes` are the numbers of coefficients of the gaps of all films; for `forces` see
+        `renewed`.
+        """
+        if forces is None:
+            return range(len(sizes))
+        first, now = np.cumsum([0, *sizes])[:-1], np.concatenate(self._loads.gap_forces())
+        changes, errors = (np.maximum.reduceat(np.abs(now - x), first) for x in forces)
+        # the error of the next force is predicted from the ratio of the last error and change
+        keep = errors * errors <= _SMALL_ERROR * errors.max() * changes
+        return [int(k) for k in np.flatnonzero(~keep)]
 
     def _connections(self, derivatives: Derivatives) -> Array:
         """Return the matrices P of the rows and of the columns of S, (2, coefficients + nc, nv).
@@ -127,11 +184,11 @@ class FilmStiffness:
         rotations = [rotation_matrix(q[k:][QUATERNION]) for k in self._coordinates]
         return np.array(rotations).reshape(-1, 3, 3)
 
-    def _blocks(self, derivatives: Derivatives, *, assembled: bool) -> list[Array]:
-        """Return the matrices D of all films; see `Loads.gap_stiffness`."""
+    def _block(self, k: int, derivatives: Derivatives, *, assembled: bool) -> Array:
+        """Return the matrix D of the film k; see `Loads.gap_stiffness`."""
         a_by_move, v_by_move, _ = derivatives
-        blocks = self._loads.gap_stiffness(v_by_move, assembled=assembled)
-        return [np.asarray(block / -a_by_move, dtype=np.float64) for block in blocks]
+        block = self._loads.gap_stiffness(k, v_by_move, assembled=assembled)
+        return np.asarray(block / -a_by_move, dtype=np.float64)
 
 
 class BodyInverses(NamedTuple):
@@ -164,6 +221,8 @@ class FilmFactor:
 
     Attributes:
         is_regular: Whether no pivot is zero.
+        film_forces: Forces φ of all films, then multipliers, of the last solution for one
+            right-hand side.
     """
 
     def __init__(
@@ -176,6 +235,7 @@ class FilmFactor:
     ) -> None:
         self.dt, self.mass, self.noise = bodies.dt, bodies.mass, np.zeros(0)
         self.blocks, self._bodies = blocks, bodies
+        self.film_forces: Array = np.zeros(0)
         self._turns, self._connections = turns, connections
         self._ports: list[_Ports]
         self._H: Array
@@ -216,22 +276,22 @@ class FilmFactor:
 
     def solve(self, rhs: Array) -> Array:
         """Return the solution for right-hand sides (unknowns,) or (unknowns, columns)."""
-        if rhs.ndim == 1:
-            return self.solve(rhs[:, None])[:, 0]
         n, size, columns = len(self.mass), len(self._H), self._bodies.columns
         parts = self._bodies.parts
         x: Array = np.array(rhs, order="C")
-        forces: Array = np.zeros((size, rhs.shape[1]))
-        rotate_rows(self._turns, columns, _TRANSPOSED, x)
+        forces: Array = np.zeros((size, *rhs.shape[1:]))
+        rotate_rows(self._turns, columns, _TRANSPOSED, x.reshape(len(x), -1))
         for (unknowns, inverse), (ports, right, _) in zip(parts, self._ports, strict=True):
             x[unknowns] = motion = inverse @ x[unknowns]
             forces[ports] += right @ motion
         forces = self._film_forces(forces)
         forces[size - len(rhs) + n :] -= rhs[n:]
-        forces, _ = _getrs(self._lu, self._pivots, forces, trans=1)
+        forces = _getrs(self._lu, self._pivots, forces, trans=1)[0].reshape(forces.shape)
+        if rhs.ndim == 1:
+            self.film_forces = forces
         for (unknowns, _), (ports, _, motions) in zip(parts, self._ports, strict=True):
             x[unknowns] -= motions @ forces[ports]
-        rotate_rows(self._turns, columns, _AS_THEY_ARE, x)
+        rotate_rows(self._turns, columns, _AS_THEY_ARE, x.reshape(len(x), -1))
         x[n:] = forces[size - len(rhs) + n :]
         return x
 
@@ -284,6 +344,24 @@ class FilmFactor:
         factor = cls(bodies, part["turns"], part["connections"], blocks)
         factor.noise = np.asarray(memory["noise"])
         return factor
+
+
+def _coupled(T: Array, bodies: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+    """Return the unknowns of groups of bodies, (unknowns of a group,), that loads couple in T."""
+    size = np.sqrt(np.abs(T.diagonal()))
+    groups: list[list[NDArray[np.int64]]] = []
+    for body in bodies:
+        linked = [group for group in groups if any(_are_coupled(T, size, body, k) for k in group)]
+        groups = [group for group in groups if not any(group is other for other in linked)]
+        groups.append([*(k for group in linked for k in group), body])
+    return [np.sort(np.concatenate(group)) for group in groups]
+
+
+def _are_coupled(T: Array, size: Array, one: NDArray[np.int64], two: NDArray[np.int64]) -> bool:
+    """Return whether entries of T between two bodies are large; `size` are roots of diagonals."""
+    scale = np.outer(size[one], size[two])
+    couplings = np.abs(T[np.ix_(one, two)]), np.abs(T[np.ix_(two, one)].T)
+    return any((block > _COUPLED * scale).any() for block in couplings)
 
 
 def _index(unknowns: NDArray[np.int64]) -> Index:

@@ -244,10 +244,18 @@ class Stepper:
             if not math.isfinite(error):
                 break
             outdated = corrector.factor is not None
-            if outdated and not iteration:
-                corrector.move_films(step.derivatives)
             if not outdated:
                 corrector.refactor(step.time, dt, step.move, step.derivatives)
+            remaining = most - iteration - 1
+            renews = reuse and corrector.renews and renewals < _RENEWALS
+            worthwhile = min(remaining, _FILM_ITERATIONS) if renews else remaining
+            renewed = (
+                renews
+                and outdated
+                and remaining >= 0
+                and monitor.will_be_too_slow(error, worthwhile)
+                and corrector.renew_films(step)
+            )
             solution = corrector.correction(a_by_move)
             if has_joints:
                 last = error <= 1.0 or monitor.is_round_off
@@ -260,16 +268,13 @@ class Stepper:
                 return self._accept(step, monitor)
             if not math.isfinite(error) or iteration == most:
                 break
-            remaining = most - iteration - 1
-            renews = reuse and corrector.renews and renewals < _RENEWALS
-            worthwhile = min(remaining, _FILM_ITERATIONS) if renews else remaining
-            if outdated and (not reuse or monitor.too_slow(worthwhile)):
-                if renews and corrector.renew_films(step.derivatives):
-                    renewals += 1
-                else:
+            if outdated and not renewed and (not reuse or monitor.too_slow(worthwhile)):
+                renewed = renews and corrector.renew_films(step)
+                if not renewed:
                     corrector.refactor(step.time, dt, step.move, step.derivatives)
                 solution, outdated = corrector.correction(a_by_move), False
-            if not outdated:
+            renewals += renewed
+            if renewed or not outdated:
                 monitor.reset()
             monitor.is_round_off = correct_by(step, solution)
             if monitor.skips_residual or iteration + 1 == corrections:

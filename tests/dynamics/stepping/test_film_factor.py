@@ -11,7 +11,8 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd.dynamics import Stepper, consistent_state
 from dolfinx_mbd.dynamics.assembly.frames import Frames
 from dolfinx_mbd.dynamics.assembly.loads import Loads
-from dolfinx_mbd.dynamics.stepping.film_factor import BodyInverses, FilmFactor
+from dolfinx_mbd.dynamics.stepping.corrections import Step
+from dolfinx_mbd.dynamics.stepping.film_factor import BodyInverses, FilmFactor, _coupled
 from tests.mechanism.bearings.test_elastic_bearing import bearing, elastic_body, journal_system
 
 DT = 2e-5
@@ -81,6 +82,40 @@ def test_groups_of_bodies_that_other_loads_couple() -> None:
     assert Loads(Frames(coupled)).groups_without_films() == [[1, 2]]
 
 
+def test_bodies_are_one_group_only_where_loads_couple_them_strongly() -> None:
+    """Couplings count relative to the diagonal, in both triangles, and through a third body."""
+    one, two, three = bodies = [np.arange(6 * k, 6 * k + 6) for k in range(3)]
+    scale = np.repeat([1.0, 1e4, 1e-4], 6)
+    T = np.diag(scale)
+
+    def groups() -> list[list[int]]:
+        return sorted(k.tolist() for k in _coupled(T, bodies))
+
+    T[0, 7], T[8, 13] = 0.01 * 1e2, 0.01  # products of the roots of the diagonals: 1e2 and 1
+    assert groups() == [k.tolist() for k in bodies]
+    T[14, 3] = 0.5e-2
+    assert groups() == [[*one, *three], two.tolist()]
+    T[8, 13] = -0.5
+    assert groups() == [[*one, *two, *three]]
+
+
+def test_films_with_accurate_forces_keep_their_derivatives() -> None:
+    """A film is renewed if its force differs from the prediction, otherwise its matrix is kept."""
+    steps, state = stepper()
+    corrector, eqs = steps.corrector, steps.assembler
+    still = np.zeros(steps.system.num_velocities)
+    step = Step(state, DT, state.time, steps.formulas.derivatives(DT), still, still)
+    eqs.put(state)
+    eqs.residual(state.time)
+    (forces,) = eqs.loads.gap_forces()
+    assert np.abs(forces).max() > 1.0 and isinstance(corrector.factor, FilmFactor)
+    for error, renewed in ((0.0, False), (1e-6, False), (0.1, True)):
+        (before,) = corrector.factor.blocks
+        step.film_forces = np.zeros(len(forces)), (1.0 + error) * forces
+        assert corrector.renew_films(step)
+        assert (corrector.factor.blocks[0] is not before) == renewed
+
+
 def test_renewed_matrix_is_nearly_the_new_one() -> None:
     """After some steps, the renewal removes almost all of the error of the old matrix.
 
@@ -96,8 +131,8 @@ def test_renewed_matrix_is_nearly_the_new_one() -> None:
         eqs.put(state)
         eqs.residual(state.time)
         if renew:
-            corrector.move_films(derivatives)
-            assert corrector.renew_films(derivatives)
+            step = Step(state, DT, state.time, derivatives, still, still)
+            assert corrector.renew_films(step)
         else:
             corrector.refactor(state.time, DT, still, derivatives)
         assert corrector.factor is not None
