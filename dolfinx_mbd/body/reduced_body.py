@@ -1,12 +1,13 @@
 """The reduced flexible body, which every multibody model uses.
 
 The displacement in the floating frame is u(x, t) = Σ ψ_k(x) η_k(t) with the modes ψ_k and the
-elastic coordinates η_k. With ψ_0 = x, all inertia properties follow from the moments
+elastic coordinates η_k. With ψ_0 = x, all inertia properties follow from the mass and the moments
 
-    S_k = ∫ρ ψ_k,    H_kl^ab = ∫ρ ψ_k^a ψ_l^b.
+    m = ∫ρ,    S_k = ∫ρ ψ_k,    H_kl^ab = ∫ρ ψ_k^a ψ_l^b.
 
-Mass, centre of mass, inertia tensor, and Coriolis, centrifugal and Euler terms are contractions of
-these moments.
+With η_0 = 1, the centre of mass is at Σ S_k η_k / m. The inertia tensor and the Coriolis,
+centrifugal and Euler terms are contractions of S and H with the elastic coordinates and with the
+velocities and accelerations.
 """
 
 from __future__ import annotations

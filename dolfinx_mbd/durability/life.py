@@ -338,12 +338,15 @@ def _signed_stress(stress: Array, criterion: Criterion) -> Array:
 def _damage_bounds(task: _Task, modes: Array) -> Array:
     """Return bounds (points,) of the damage of a cycle; NaN if the mean may be too large.
 
-    With the stress S_k of mode k, the norm |σ| of the stress is at most Σ|S_k| max|η_k|, and the
-    norm of its range at most Σ|S_k| range η_k. A normal stress is at most |σ|, twice a shear stress
-    √2 |σ|, and the von Mises stress √(3/2) |σ|. The sign of the scalar criteria may change, so that
-    half their range is bounded by their greatest value.
+    With the stress S_k of mode k, the Frobenius norm |σ| of the stress tensor is at most
+    Σ|S_k| max|η_k|, and the norm of its range at most Σ|S_k| range η_k. A normal stress is at most
+    |σ|, twice a shear stress is at most √2 |σ|, and the von Mises stress is at most √(3/2) |σ|.
+    With the criterion "shear", the cycles of twice the shear stress are counted, but the mean of a
+    cycle is that of twice the normal stress on the same plane, which is at most 2 |σ|. The sign of
+    the criteria "von Mises" and "principal" may change within a cycle, so that half their range is
+    bounded by their greatest absolute value.
     """
-    weights = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])  # a shear stress is twice in the tensor
+    weights = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])  # the tensor has each shear stress twice
     norms = (1.0 + BOUND_MARGIN) * np.sqrt(np.einsum("c,cpk->pk", weights, modes**2))
     greatest = norms @ np.abs(task.eta).max(axis=0)
     half_range = 0.5 * (norms @ np.ptp(task.eta, axis=0))

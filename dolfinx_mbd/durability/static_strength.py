@@ -162,18 +162,22 @@ def strength(
 
 
 class _Stresses(NamedTuple):
-    """Greatest equivalent stress at the points of this rank, and the materials there."""
+    """Greatest equivalent stress at the points of this rank, and the materials there.
+
+    The points are those of a recovery in the owned cells or, without a mesh, the nodes of the
+    stress modes, which every rank has.
+    """
 
     body: ReducedBody | None  # None for a mesh body
-    interfaces: Iterable[Any]
-    points: Array  # (points, 3), m
-    stress: Array  # (points,), Pa
-    time: Array  # (points,), s
+    interfaces: Iterable[Any]  # of the body; each weak place names the nearest one
+    points: Array  # positions, (points, 3), m
+    stress: Array  # greatest over time, (points,), Pa
+    time: Array  # instant of this stress, (points,), s, or the number of its load case
     group: NDArray[np.int64]  # index of the material, (points,)
     materials: Mapping[str, AnyMaterial | None]
     size: float  # size of the body, m
-    comm: Any = None  # None without a mesh
-    locations: Points | None = None
+    comm: Any = None  # communicator of the mesh; None without a mesh
+    locations: Points | None = None  # cells and dofs of `points`, for fields; None without a mesh
 
 
 def _body_stresses(body: ReducedBody, history: Any, criterion: Any) -> _Stresses:

@@ -42,7 +42,10 @@ def skew(w: Array) -> Array:
 
 
 def axial(X: Array) -> Array:
-    """Return the vector with components ε_ijk X_jk; `axial(∫c⊗y) == ∫c×y`; shape (3,)."""
+    """Return the vector with components ε_ijk X_jk; shape (3,).
+
+    Hence axial(a⊗b) = a×b, and axial(w̃) = −2w for the matrix w̃ of the cross product with w.
+    """
     return np.array([X[1, 2] - X[2, 1], X[2, 0] - X[0, 2], X[0, 1] - X[1, 0]])
 
 
@@ -54,13 +57,13 @@ def skew3(w: Vector3) -> Matrix3:
 
 @inner_kernel
 def axial3(A: Matrix3) -> Vector3:
-    """Return axial(A), twice the axial vector of the skew part."""
+    """Return the vector with components ε_ijk A_jk; see `axial`."""
     return A[1][2] - A[2][1], A[2][0] - A[0][2], A[0][1] - A[1][0]
 
 
 @inner_kernel
 def axial_product3(A: Matrix3, B: Matrix3) -> Vector3:
-    """Return axial(A Bᵀ)."""
+    """Return axial(A Bᵀ), the sum of a_k×b_k over the columns of A and B; see `axial`."""
     return (
         dot3(A[1], B[2]) - dot3(A[2], B[1]),
         dot3(A[2], B[0]) - dot3(A[0], B[2]),

@@ -50,9 +50,9 @@ SINGULAR_LIMIT = 1e-13  # reciprocal condition number below which the small syst
 class DirectSolver:
     """Solver without averaged interfaces.
 
-    The stiffness of the problem must not change. `held` are its held degrees of freedom; `settings`
-    are prefix and options of PETSc. With `double` the factor has double precision. All methods are
-    collective.
+    The stiffness of the problem must not change. `held` are the owned degrees of freedom that rigid
+    interfaces hold; `settings` are prefix and options of PETSc. With `double` the factor has double
+    precision. All methods are collective.
     """
 
     def __init__(
@@ -63,16 +63,17 @@ class DirectSolver:
         double: bool = False,
         **settings: Any,
     ) -> None:
-        self._problem, self._held = problem, held
-        self._rigid, self._double, self._settings = held, double, settings
+        # `BorderedSolver` may hold other degrees of freedom in the factor than rigid interfaces do
+        self._rigid, self._unit_rows = held, held
+        self._problem, self._double, self._settings = problem, double, settings
         self._ksp = self._factorized()
         self._operator = self._ksp.getOperators()[0]  # has the unit rows if it is a copy
 
     def _factorized(self) -> PETSc.KSP:
-        """Return a new factor of K with unit rows at held degrees of freedom."""
+        """Return a new factor of K with the unit rows `_unit_rows`."""
         K, settings = self._problem.stiffness, self._settings
-        single = None if self._double else single_cholesky(K, self._held, **settings)
-        return single or held_cholesky(K, self._held, **settings)
+        single = None if self._double else single_cholesky(K, self._unit_rows, **settings)
+        return single or held_cholesky(K, self._unit_rows, **settings)
 
     def solve(self, f: Array, g: Array | None = None) -> tuple[Array, Array]:
         """Return displacements (owned dofs, k), and multipliers of shape (0, k)."""
@@ -81,15 +82,15 @@ class DirectSolver:
     def modes(self, count: int, num_loose: int = 0) -> tuple[Array, Array]:
         """Return ω² and the vectors of the lowest modes; see `HeldStiffness.modes`."""
         M = self._problem.mass()
-        constrain(M, self._held, 0.0)
+        constrain(M, self._unit_rows, 0.0)
         with destroying(self._problem.comm, M):
-            modes = self._single_modes(M, count, num_loose, len(self._held))
+            modes = self._single_modes(M, count, num_loose, len(self._unit_rows))
             return modes or lowest_modes(
                 self._operator,
                 M,
                 self._factor(),
                 count,
-                self._held,
+                self._unit_rows,
                 num_loose=num_loose,
                 **self._settings,
             )
@@ -143,6 +144,10 @@ class DirectSolver:
 class BorderedSolver(DirectSolver):
     """Solver with averaged interfaces; `border` holds the owned rows of Cᵀ. See `DirectSolver`.
 
+    `held` are the owned degrees of freedom that rigid interfaces hold. The factor of K has unit
+    rows there. If they are absent on all ranks and `free` is True, K has rigid motions, and the
+    factor has unit rows at the degrees of freedom of a statically determinate support instead.
+
     `free` is False if K resists rigid motions because K contains a multiple of the mass matrix. A
     `FactorizationError` is raised if the mesh is too coarse to distinguish the motions of the
     interfaces.
@@ -163,7 +168,7 @@ class BorderedSolver(DirectSolver):
         self._border, count = border, border.shape[1]
         self._resultant_map = np.zeros((count, 0))  # maps the resultants Rᵀf to λ₀
         self._R: Array = np.zeros((problem.num_owned, 0))
-        self._equilibrium_basis, self._held = np.eye(count), held  # N; held dofs
+        self._equilibrium_basis, self._unit_rows = np.eye(count), held  # N; rows of the factor
         if free and not self.comm.allreduce(len(held)):
             self._R = centred_motions(problem)
             CR = self._motions(self._R)
@@ -172,11 +177,11 @@ class BorderedSolver(DirectSolver):
             rank = len(values)
             self._resultant_map = left[:, :rank] / values @ right / size
             self._equilibrium_basis = left[:, rank:]
-            self._held = determinate_dofs(self.comm, self._R)
+            self._unit_rows = determinate_dofs(self.comm, self._R)
         self._ksp = self._factorized()
         self._operator = self._ksp.getOperators()[0]
         forces = border @ self._equilibrium_basis
-        forces[self._held] = 0.0
+        forces[self._unit_rows] = 0.0
         self._response = solve(self._ksp, np.asfortranarray(forces))  # K⁻¹ Cᵀ N
         parts = self._motions(np.hstack([self._response, -self._R]))
         self._scale = 1.0 / np.linalg.norm(parts, axis=0)
@@ -205,7 +210,7 @@ class BorderedSolver(DirectSolver):
         reactions = self._resultant_map @ gram(self.comm, self._R, f)
         B = np.asfortranarray(f - self._border @ reactions)
         if self._R.shape[1]:
-            B[self._held] = 0.0
+            B[self._unit_rows] = 0.0
         return B, reactions
 
     def _constrain(self, u: Array, g: Array | None = None) -> Array:
@@ -228,7 +233,7 @@ class BorderedSolver(DirectSolver):
         R[:] = self._balanced(R)[0]
         small = basis.T @ self._motions(self._response)
         R -= self._border @ (basis @ np.linalg.solve(small, gram(self.comm, self._response, R)))
-        R[self._held] = 0.0
+        R[self._unit_rows] = 0.0
         u = factor.apply(R)
         self._constrain(u)
         return u

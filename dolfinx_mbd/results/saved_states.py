@@ -321,7 +321,8 @@ class SavedStates:
         arrays = {"force": force, "moment": moment, **arrays}
         arrays |= zip(("first_force", "first_moment"), first, strict=False)
         keys = [key for key in quantities if key in arrays]
-        keys += [key for key in arrays if key not in quantities]  # `PartData` reports them
+        # Undeclared quantities are kept, so that `PartData.declaration` raises an error for them
+        keys += [key for key in arrays if key not in quantities]
         values: dict[str, Values] = {
             key: lambda key=key: arrays[key]  # type: ignore[misc]
             for key in keys

@@ -194,7 +194,10 @@ def test_orbits(browser: Any, run: Solution, tmp_path: Path, width: int) -> None
         player(run, signals={"rod": centre})
 
 
-def test_a_curve_of_round_off_is_not_the_first(browser: Any, run: Solution, tmp_path: Path) -> None:
+def test_curve_of_round_off_is_not_shown_at_first(
+    browser: Any, run: Solution, tmp_path: Path
+) -> None:
+    """The first curve that exceeds the round-off of the largest one is shown at first."""
     noise = 1e-13 * np.sin(run.time)
     player(run, tmp_path / "run.html", signals={"a": noise, "b": 0.1 + noise, "c": 3e4 + noise})
     tab = Tab(browser, tmp_path / "run.html")
@@ -202,7 +205,11 @@ def test_a_curve_of_round_off_is_not_the_first(browser: Any, run: Solution, tmp_
     assert boxes == [False, True, False]
 
 
-def test_legend_is_below_the_modes(browser: Any, tmp_path: Path) -> None:
+def test_legend_is_below_the_mode_shapes(browser: Any, tmp_path: Path) -> None:
+    """The legend is below all pixels at which `probe` finds a mode shape.
+
+    A page of mode shapes does not list the key F, which makes the camera follow a body of a run.
+    """
     player(stressed_bar(), tmp_path / "modes.html", quantity="von Mises")
     for width, height in ((1000, 700), (390, 720)):
         tab = Tab(browser, tmp_path / "modes.html", width, height)

@@ -156,7 +156,9 @@ class MeshRecovery:
             path: Path that ends with ``.bp`` or ``.pvd``; see `Recovery.write`.
             history: See `motion`.
             what: One quantity or a list of quantities; see `mbd.recover`.
-            times: Requested times, s. By default all instants, or 200 at equal intervals.
+            times: Requested times, s; the nearest saved instants are written. By default all
+                instants are written or, if there are more than 200, the instants nearest to 200
+                equidistant times.
             stride: Without `times`, every `stride`-th instant is written.
 
         Warns:

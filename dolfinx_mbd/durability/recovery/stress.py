@@ -257,8 +257,8 @@ class Recovery:
             path: Path that ends with ``.bp`` or ``.pvd``; see `Reduction.write`.
             history: See `recover`.
             what: One quantity or a list of quantities; see `recover`.
-            times: See `recover`. By default all instants, or 200 instants at equal intervals if
-                there are more.
+            times: See `recover`. By default all instants are written or, if there are more than
+                200, the instants nearest to 200 equidistant times.
             stride: Without `times`, every `stride`-th instant is written.
 
         Warns:

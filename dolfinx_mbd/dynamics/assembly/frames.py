@@ -42,11 +42,13 @@ class Frames:
     """Buffers for frames and joint coordinates of a system.
 
     `bodies` is the table of the bodies that are evaluated by the kernels for floating frames.
-    `time`, `q`, `v` and `a` are the point of evaluation. `angles` are the joint rotations from
-    which full turns are counted. `entry_frames` (entries, 2) are the first and second frames of the
-    joints, then of the drivers. `rows` and `scale` (nv,) are the residual and the magnitudes of
-    its terms. `position` (frames, 3), `rotation` (frames, 3, 3), `velocities` and `wrenches`
-    (frames, 6) belong to the frames. `views` has the parts of these arrays for each body.
+    `time`, `q`, `v` and `a` are the point of evaluation. `angles` are earlier rotations of the
+    joints, or those that drivers prescribe: of the values of a new rotation, which is known up to
+    full turns only, the one closest to its entry is used. `entry_frames` (entries, 2) are the first
+    and second frames of the joints, then of the drivers. `rows` and `scale` (nv,) are the residual
+    and the magnitudes of its terms. `position` (frames, 3), `rotation` (frames, 3, 3), `velocities`
+    and `wrenches` (frames, 6) belong to the frames. `views` has the parts of these arrays for each
+    body.
     """
 
     def __init__(self, system: System) -> None:

@@ -1,7 +1,8 @@
 """Derivatives of functionals of the pressure on the grid of a bearing, by adjoint solutions.
 
-The forces on patterns of the gap have as many derivatives by patterns as there are functionals;
-`reynolds_pattern_stiffness` computes them faster from the changes of the balances.
+If the functionals are the generalized forces of the film on the patterns of the gap, there are as
+many coefficients of patterns as functionals; `reynolds_pattern_stiffness` then computes the
+derivatives faster, from the changes of the balances instead of adjoint solutions.
 
 The module `reynolds` describes the grid, its arrays and the balance r(q) of its cells. For each
 functional f_k, λ solves (∂r/∂q)ᵀλ = ∂f_k/∂q, and df_k = −λᵀ dr for changes of gap, rate and speed.
@@ -48,7 +49,7 @@ from dolfinx_mbd.kernels.films.rough_surfaces import Film, film_at
 from dolfinx_mbd.kernels.small_vectors import Array
 from dolfinx_mbd.kernels.vector_operations import LANES, subtract_sum
 
-#: Slopes of the thicknesses around, along and entrained, and second slope of the mean gap
+#: First indices of the result of `_thickness_slopes`
 BY_AROUND, BY_ALONG, BY_ENTRAINED, BY_CONTENT = range(4)
 
 
@@ -300,11 +301,15 @@ def reynolds_pattern_gradients(
     around: Array,
     along: Array,
 ) -> tuple[Array, Array, Array]:
-    """Return the derivatives (k, A L), (k, A L) and (k,) of f_k by patterns of the gap.
+    """Return the derivatives of the functionals f_k for a gap that changes in patterns.
 
-    They are those of `reynolds_gradients` by the coefficients of the patterns of
-    `pattern_gradients` in the gap and in its rate, and by the speed. `direct` (n, m+1, ·) is added
-    to ∂f_k/∂h of the first functionals; it may be empty.
+    The patterns are the products of `around` and `along`, see `pattern_gradients`. The results are
+    the derivatives of f_k with respect to the coefficients of the patterns in the gap h, (k, A L),
+    with respect to their coefficients in the rate ḣ, (k, A L), and with respect to the speed Ω,
+    (k,). They follow from the results of `reynolds_gradients` by the chain rule.
+
+    `direct` (n, m+1, d) contains derivatives of the first d functionals with respect to h at
+    constant q, which are added to ∂f_k/∂h; it may be empty.
     """
     n, columns, K = C.shape
     A, L = around.shape[1], along.shape[1]
@@ -329,7 +334,11 @@ def reynolds_pattern_gradients(
 
 @inner_kernel
 def _thickness_slopes(h: Array, values: Array) -> Array:
-    """Return the slopes of the thicknesses, and the second one of the mean gap, (4, n, m+1)."""
+    """Return derivatives with respect to the gap h at each node, (4, n, m+1).
+
+    They are the first derivatives of the thicknesses of the flows around the bore, along it, and
+    entrained by the journal, and the second derivative of the mean gap; see `Film`.
+    """
     slopes = np.empty((4, *h.shape))
     for i in range(h.shape[0]):
         for j in range(h.shape[1]):
@@ -353,10 +362,11 @@ def _face_changes(
     push: float,
     faces: Array,
 ) -> None:
-    """Write the changes of the flows from angle i to i + 1 by the functions of the angle.
+    """Write the derivatives of the flows between the angles i and i + 1 to `faces` (m+1, A).
 
-    The results (m+1, A) are the flows at each j if the gap changes by the function at all j. They
-    are not written between two nodes without unknowns.
+    Entry (j, a) is the derivative of the flow from node (i, j) to node (i+1, j) if the gap changes
+    in proportion to function a of the angle, equally at all j. The entry is not written if q is
+    unknown at neither of these nodes.
     """
     n, columns = h.shape
     i1, i0 = next_index(i, n), previous_index(i, n)
@@ -520,11 +530,15 @@ def reynolds_pattern_stiffness(
     along: Array,
     rate_factor: float,
 ) -> Array:
-    """Return the derivatives (A L, A L) of the forces of the film on patterns by their gaps.
+    """Return the derivatives of the generalized forces of the film on patterns, (A L, A L).
 
-    The derivatives include those by the rates of the coefficients, times `rate_factor`. They are
-    those of `reynolds_pattern_gradients` for the products of patterns and `areas` (m+1,) as
-    functionals, from the changes of q instead of the adjoint solutions: the balances change by
+    The generalized force on a pattern φ is the sum of φ p over the nodes, weighted with `areas`
+    (m+1,). Row k of the result contains the derivatives of the force on pattern k with respect to
+    the coefficients of all patterns in the gap, plus `rate_factor` times the derivatives with
+    respect to their coefficients in the rate of the gap.
+
+    `reynolds_pattern_gradients` gives the same derivatives, from adjoint solutions. This function
+    solves for the changes of q instead; their right-hand sides are cheap, because the patterns are
     products of few functions. `slopes` (2, n, m+1) are those of `film_pressures`.
     """
     A, L = around.shape[1], along.shape[1]

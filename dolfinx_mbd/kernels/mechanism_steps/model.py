@@ -119,7 +119,9 @@ class Model(NamedTuple):
     v: Array
     a: Array
     lam: Array
-    angles: Array  # (J,), rotations of the joints from which full turns are counted
+    # (J,), rad: earlier rotations of the joints, or those that drivers prescribe. A new rotation is
+    # known up to full turns only; of its possible values, the one closest to the entry is used.
+    angles: Array
     rows: Array
     scale: Array
     values: Array

@@ -473,7 +473,10 @@ class _DriveTorque(_TimeFunction):
         return self.inertia * acceleration - mean
 
     def _mean(self, step: int) -> float:
-        """Return the mean of all torques over two turns at a number of speed steps."""
+        """Return the mean over two turns of the sum of all torques, N m.
+
+        The speed is `step` times `_SPEED_STEP`.
+        """
         if step not in self._means:
             values = [
                 np.mean(np.asarray(torque(_CYCLE, step * _SPEED_STEP))) for torque in self.torques

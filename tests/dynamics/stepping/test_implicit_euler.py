@@ -24,7 +24,7 @@ def march(system: System, start: State, t_end: float, dt: float) -> tuple[Implic
 
 
 def test_an_oscillator_follows_the_recurrence() -> None:
-    """v₁ = v₀ − dt ω² x₁, x₁ = x₀ + dt v₁, with a step of about the period."""
+    """v₁ = v₀ − dt ω² x₁, x₁ = x₀ + dt v₁, with about 16 steps per period 2π/ω, where ω = 2."""
     ball = RigidBody("ball", 2.0, np.ones(3), frames={"centre": Frame()}, position=(1.0, 0.0, 0.0))
     spring = force("spring", ball.frame("centre"), lambda t, m: -8.0 * m.position)
     system = System([ball], loads=[spring])
@@ -40,7 +40,11 @@ def test_an_oscillator_follows_the_recurrence() -> None:
 
 
 def pendulum() -> System:
-    """Return a spatial double pendulum, revolute about skew axes."""
+    """Return a double pendulum that moves in space.
+
+    The upper arm hangs on a revolute joint about an oblique axis, and the lower arm on a spherical
+    joint.
+    """
     rotation = np.linalg.qr(np.random.default_rng(2).normal(size=(3, 3)))[0]
     rotation = rotation * np.linalg.det(rotation)
     ground = Ground(frames={"pin": Frame((0.0, 0.0, 0.0), rotation)})

@@ -62,8 +62,8 @@ def test_solutions(cells: tuple[int, int, int], kind: CellType, ghosts: GhostMod
         item.destroy()
 
 
-def test_nodes_that_no_cell_shares_are_interior() -> None:
-    """Each node is interior to one rank or shared; interior nodes of two ranks have no cell."""
+def test_each_node_is_interior_to_one_rank_or_shared() -> None:
+    """No node is interior to two ranks, and all ranks have the same list of shared nodes."""
     mesh, V, A = bar((6, 2, 2), CellType.hexahedron, GhostMode.shared_facet)
     parts = Substructures.of(V)
     interior = np.concatenate(COMM.allgather(parts.nodes[~parts.is_shared]))
