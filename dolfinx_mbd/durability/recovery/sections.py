@@ -140,7 +140,8 @@ def _mesh_section(
         number("width", width, positive=True, unit="m")
     motion, forces, X = recovery.motion(history), recovery.body.forces, recovery.body.nodes
     distance = (X - p) @ axes[:, 0] / _half_width(forces.space.mesh, p, axes[:, 0], width)
-    step, near = _smooth_step(distance), np.abs(distance) < 1
+    # nodes at the edges of the band are outside it on both sides, whatever their round-off
+    step, near = _smooth_step(distance), np.abs(distance) < 1 - 1e-9
     result = np.zeros((len(motion.time), 2, 3))
     for row, u, w in zip(result, motion.displacement, motion.velocity, strict=True):
         forces.set_state(u, w)

@@ -123,8 +123,9 @@ def test_film_fields(run: mbd.results.Solution) -> None:
     weights[[0, -1]] = 0.5
     oil, gap = ((x * weights).sum(axis=(1, 2)) for x in (fields.fraction * fields.gap, fields.gap))
     assert np.allclose(oil / gap, film.filled_part, rtol=1e-12)
-    full = fields.pressure > 1e-9 * peaks[:, None, None]
-    assert (fields.fraction[full] == 1.0).all()
+    # `pressure` also has that of asperities, which may touch where the film has ruptured
+    full = fields.pressure[apart] > 1e-9 * peaks[apart, None, None]
+    assert (fields.fraction[apart][full] == 1.0).all()
 
 
 def test_folder(run: mbd.results.Solution, tmp_path: Path) -> None:
