@@ -52,10 +52,8 @@ def rotor(motion: Any, start: Any = (0.0, -2e-5)) -> mbd.System:
     clutch = mbd.RigidBody("clutch", 0.1, [1e-4] * 3, frames=hole, **turning)
     seats = mbd.fixed("seat", body.frame("disk"), disk.frame("centre"))
     joints = [seats, mbd.revolute("axle", ground.frame("left"), clutch.frame("centre"))]
-    springs, damping = [0, 0, 1e6, 0, 0, 1e3], [0, 0, 5e3, 0, 0, 10.0]  # along and about z only
-    loads: Any = [
-        mbd.Bushing("plate", clutch.frame("centre"), body.frame("left"), springs, damping)
-    ]
+    spring, damping = [0, 0, 1e6, 0, 0, 1e3], [0, 0, 5e3, 0, 0, 10.0]  # along and about z only
+    loads: Any = [mbd.Bushing("plate", clutch.frame("centre"), body.frame("left"), spring, damping)]
     for name in ends:
         pair = ground.frame(name), body.frame(name)
         loads.append(mbd.bearings.ShortBearing(f"{name} film", *pair, **film))
