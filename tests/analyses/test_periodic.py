@@ -118,7 +118,8 @@ def test_slider_crank_against_a_hundred_cycles() -> None:
     """The joint forces of the cycle equal those of the last of 100 simulated cycles to 1e-7."""
     speed, steps = 200.0, 300
     system, period = crank(speed=speed), 4 * np.pi / speed
-    cycle = periodic(system, period, dt=period / steps, closed=1e-11, tolerance=1e-11)
+    # the errors of the steps add up over the period; at 1e-11, the closure was 3e-11 at best
+    cycle = periodic(system, period, dt=period / steps, closed=1e-11, tolerance=1e-13)
     assert cycle.corrections <= 5
     assert cycle.periods <= 10
     run = mbd.simulate(system, t_end=100 * period, dt=period / steps, tolerance=1e-11)
