@@ -8,7 +8,7 @@ A bearing is a load between two frames, one on the bore and one on the journal:
     >>> rotor = mbd.RigidBody("rotor", 5.0, [0.01] * 3, frames={"journal": mbd.Frame()})
     >>> ends = ground.frame("bore"), rotor.frame("journal")
     >>> size = {"radius": 0.02, "length": 0.01, "clearance": 2e-5}  # m
-    >>> film = mbd.bearings.ShortBearing("film", *ends, **size, oil=0.01)
+    >>> film = mbd.bearings.ShortBearing("film", *ends, **size, viscosity=0.01)
     >>> mbd.System([ground, rotor], loads=[film], gravity=(0, -9.81, 0))
     <System: 2 bodies, 0 joints, 0 drivers, 1 loads; 6 velocities (0 elastic), 0 constraints>
 """

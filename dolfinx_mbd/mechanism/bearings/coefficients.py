@@ -42,7 +42,7 @@ class BearingCoefficients:
 
     Example:
         >>> size = {"radius": 0.02, "length": 0.01, "clearance": 2e-5}  # m
-        >>> film = mbd.bearings.ShortBearing("film", *ends, **size, oil=0.01)
+        >>> film = mbd.bearings.ShortBearing("film", *ends, **size, viscosity=0.01)
         >>> table = mbd.bearings.bearing_coefficients(film, [300.0, 600.0], (0.0, -50.0))
         >>> print(table.eccentricity.round(3), table.attitude.round(1))
         [0.328 0.194] [66.2 75.9]
@@ -149,7 +149,7 @@ def bearing_coefficients(
 
     Example:
         >>> size = {"radius": 0.02, "length": 0.01, "clearance": 2e-5}  # m
-        >>> film = mbd.bearings.ShortBearing("film", *ends, **size, oil=0.01)
+        >>> film = mbd.bearings.ShortBearing("film", *ends, **size, viscosity=0.01)
         >>> table = mbd.bearings.bearing_coefficients(film, [300.0], (0.0, -50.0))
         >>> print((table.stiffness[0] / 1e6).round(2))  # kN/mm
         [[  5.97   5.71]
@@ -252,7 +252,7 @@ def whirl_threshold(
 
     Example:
         >>> size = {"radius": 0.02, "length": 0.01, "clearance": 2e-5}  # m
-        >>> film = mbd.bearings.ShortBearing("film", *ends, **size, oil=0.01)
+        >>> film = mbd.bearings.ShortBearing("film", *ends, **size, viscosity=0.01)
         >>> speed = mbd.bearings.whirl_threshold(film, 5.0, (0.0, -50.0), low=100.0, high=3000.0)
         >>> print(f"{speed:.1f} rad/s")
         1947.6 rad/s

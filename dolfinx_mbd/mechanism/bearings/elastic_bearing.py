@@ -73,7 +73,7 @@ class ElasticBearing(FiniteBearing):
         >>> film = mbd.bearings.ElasticBearing("film", *ends, **size, oil=0.01, bore=bore)
         >>> loads, _, _ = film.film_loads(film.motion_vector((1e-5, 0), speed=300.0), False)
         >>> print(loads[:2].round(1))  # N, as for a rigid bore, because its modes are zero
-        [-424.7  614.1]
+        [-425.3  615.1]
     """
 
     __repr__ = short_repr

@@ -66,7 +66,7 @@ class FilmBearing(FilmElement):
 
     Example:
         >>> size = {"radius": 0.02, "length": 0.01, "clearance": 2e-5}  # m
-        >>> isinstance(mbd.bearings.ShortBearing("f", *ends, **size, oil=0.01), FilmBearing)
+        >>> isinstance(mbd.bearings.ShortBearing("f", *ends, **size, viscosity=0.01), FilmBearing)
         True
     """
 
