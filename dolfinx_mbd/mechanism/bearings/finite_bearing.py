@@ -71,7 +71,7 @@ class FiniteBearing(FilmBearing):
         ... )
         >>> loads, _, _ = film.film_loads(film.motion_vector((1e-5, 0), speed=300.0), False)
         >>> print(loads[:2].round(1))  # N, on the journal
-        [-424.7  614.1]
+        [-425.3  615.1]
     """
 
     __repr__ = short_repr
