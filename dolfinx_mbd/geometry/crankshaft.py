@@ -122,9 +122,8 @@ class Crankshaft:
         integer("per_circle", self.per_circle, low=4, high=200)
         text = f"1 to {_MAX_THROWS} angles, or pairs of angles, in rad"
         angles = array("throw_angles", self.throw_angles, expected=text)
-        if angles.ndim not in (1, 2) or not 1 <= len(angles) <= _MAX_THROWS:
-            reject("throw_angles", self.throw_angles, text)
-        if angles.ndim == 2 and angles.shape[1] != 2:
+        is_list = angles.ndim > 0 and angles.shape[1:] in ((), (2,))
+        if not is_list or not 1 <= len(angles) <= _MAX_THROWS:
             reject("throw_angles", self.throw_angles, text)
         is_empty = isinstance(self.refined, (list, tuple)) and not self.refined
         points = () if is_empty else array("refined", self.refined, (None, 3))
