@@ -34,9 +34,13 @@ from dolfinx_mbd.errors import InputError
 
 __all__ = ["axisymmetric", "rotation_generator"]
 
-_MORE_ANGLES = (
-    4  # number of averaged angles, minus twice the largest number of waves around the axis
-)
+_MORE_ANGLES = 4
+"""Number of averaged angles, minus twice the largest number m of waves around the axis.
+
+A rotated array contains up to 2 m + 2 waves: m from each T and one from each R. A mean over more
+angles than waves is exact.
+"""
+
 _ROUND_OFF = 1e-9  # eigenvalues relative to the largest one that are considered equal to zero
 
 
@@ -66,7 +70,8 @@ def axisymmetric(body: ReducedBody, axis: ArrayLike, *, tolerance: float = 0.02)
     The mesh of a round solid is not exactly round, and the two frequencies of a pair of bending
     modes differ slightly. `linearize` of a rotor in global axes needs equal ones. Mass, moments,
     stiffness, damping, the motion of the interfaces on the axis and geometric stiffening are
-    averaged. Skin, stress, gauges, distributed loads and interfaces off the axis remain unchanged.
+    averaged. Skin, stress, gauges, points, distributed loads and interfaces off the axis remain
+    unchanged.
 
     Args:
         body: The body. It must contain both modes of each pair, such as bending in two
@@ -82,9 +87,9 @@ def axisymmetric(body: ReducedBody, axis: ArrayLike, *, tolerance: float = 0.02)
         InputError: The deviation is larger than the tolerance; the message names the array.
 
     Example:
-        >>> shaft = mbd.body.ReducedBody.from_arrays(
+        >>> shaft = mbd.body.ReducedBody.from_arrays(  # index 0: undeformed body; 2 bending modes
         ...     total_mass=2.0,
-        ...     first_moments=np.diag([0.0, 1.0, 1.0]),
+        ...     first_moments=np.diag([0.0, 1.0, 1.0]),  # mode 1 along y, mode 2 along z
         ...     second_moments=np.diag([0.1, 1, 1])[:, :, None, None] * np.diag([0.2, 0.4, 0.4]),
         ...     stiffness=np.diag([4.00e6, 4.02e6]),
         ... )
@@ -132,12 +137,16 @@ def _on_axis(body: ReducedBody, n: Array, place: Array, tolerance: float) -> boo
 
 
 def _frame_motions(body: ReducedBody, n: Array, tolerance: float) -> tuple[Array, Array]:
-    """Return displacements and rotations (frames, 3, modes) of the frames on the axis n."""
-    rows = [i for i in body.interfaces if _on_axis(body, n, i.point, tolerance)]
+    """Return displacements and rotations (frames, 3, modes) of the frames on the axis n.
+
+    Material points on the axis only have displacements.
+    """
+    interfaces = [i for i in body.interfaces if _on_axis(body, n, i.point, tolerance)]
     points = [p for p in body.points if _on_axis(body, n, p.position, tolerance)]
     shape = (-1, 3, body.num_modes)
-    moves = [i.motion[:3] for i in rows] + [p.modes.T for p in points]
-    return np.reshape(moves, shape), np.reshape([i.motion[3:] for i in rows], shape)
+    translations = [i.motion[:3] for i in interfaces] + [p.modes.T for p in points]
+    rotations = [i.motion[3:] for i in interfaces]
+    return np.reshape(translations, shape), np.reshape(rotations, shape)
 
 
 def _conditions(
@@ -230,7 +239,7 @@ def _check_deviations(
         InputError: The deviation exceeds the tolerance.
     """
     N, deviations = _skew(n), {}
-    inertia, mass = body.second_moments[0, 0], body.total_mass  # entries 0 are the undeformed body
+    inertia = body.second_moments[0, 0]  # of the undeformed body
     offset = float(np.linalg.norm(N @ body.centre)) / _length(body)
     deviations["centre of mass"] = offset
     deviations["inertia tensor"] = float(
@@ -252,7 +261,7 @@ def _check_deviations(
         size = max(float(np.linalg.norm(C)), 1e-300)
         deviations["damping"] = float(np.linalg.norm(G.T @ C + C @ G)) / size
     key = max(deviations, key=lambda name: deviations[name])
-    if deviations[key] > tolerance or not mass:
+    if deviations[key] > tolerance:
         raise InputError(
             f"body {body.name!r} is not round about the axis {np.round(n, 6)} through the origin "
             f"of its frame: its {key} deviate{'s' * (key in _SINGULAR)} by "
@@ -288,9 +297,9 @@ def _average(
 
     first, second, interfaces = [], [], list(body.interfaces)
     for R, T in rotations:
-        T = scipy.linalg.block_diag(1.0, T)
-        first.append(T.T @ body.first_moments @ R)
-        H = np.einsum("km,ln,klab->mnab", T, T, body.second_moments, optimize=True)
+        E = scipy.linalg.block_diag(1.0, T)  # with index 0, the undeformed body
+        first.append(E.T @ body.first_moments @ R)
+        H = np.einsum("km,ln,klab->mnab", E, E, body.second_moments, optimize=True)
         second.append(np.einsum("ca,mncd,db->mnab", R, H, R, optimize=True))
     for k, interface in enumerate(body.interfaces):
         if _on_axis(body, n, interface.point, tolerance):
@@ -315,16 +324,16 @@ def _average(
 def mean_stiffening(data: Stiffening, rotations: list[tuple[Array, Array]]) -> Stiffening:
     """Return the averages of the geometric stiffness over rotations R with matrices T."""
     n = data.spin.shape[-1]
-    tensor = np.zeros((3, 3, n, n))
+    tensor = np.zeros((3, 3, n, n))  # stiffness for ω_i ω_j; symmetric in i and j
     for (i, j), K in zip(SPINS, data.spin, strict=True):
         tensor[i, j] += 0.5 * K
         tensor[j, i] += 0.5 * K
     wrenches = data.interfaces.reshape(-1, 2, 3, n, n)
     spins, loads = np.zeros_like(tensor), np.zeros_like(wrenches)
     for R, T in rotations:
-        turned = T.T @ tensor @ T
-        spins += np.einsum("ai,bj,abkl->ijkl", R, R, turned, optimize=True) / len(rotations)
-        turned = T.T @ wrenches @ T
-        loads += np.einsum("ai,fpakl->fpikl", R, turned, optimize=True) / len(rotations)
+        projected = T.T @ tensor @ T
+        spins += np.einsum("ai,bj,abkl->ijkl", R, R, projected, optimize=True) / len(rotations)
+        projected = T.T @ wrenches @ T
+        loads += np.einsum("ai,fpakl->fpikl", R, projected, optimize=True) / len(rotations)
     spin = np.array([spins[i, j] * (1 if i == j else 2) for i, j in SPINS])
     return replace(data, spin=spin, interfaces=loads.reshape(data.interfaces.shape))

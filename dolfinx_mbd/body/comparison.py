@@ -80,7 +80,7 @@ def compare(first: ReducedBody, second: ReducedBody) -> Comparison:
         0.0
     """
     a, b = instance("first", first, ReducedBody), instance("second", second, ReducedBody)
-    gyration_radius = 1e3 * np.sqrt(np.trace(a.central_inertia) / (2 * a.total_mass))
+    gyration_radius = 1e3 * np.sqrt(np.trace(a.central_inertia) / (2 * a.total_mass))  # mm
     moments_a, moments_b = (np.linalg.eigvalsh(c.central_inertia) for c in (a, b))
     names_a, names_b = ([i.name for i in c.interfaces] for c in (a, b))
     rows = [
@@ -152,7 +152,7 @@ def _sizes(body: ReducedBody, part: Any, units: NDArray) -> list[NDArray]:
             continue
         scaled = array.factor(1 / units, np.shape(values)) * array.transformed(values, basis)
         mode_axes = tuple(k for k, axis in enumerate(array.axes) if axis in "nN")
-        point_axes = tuple(
+        point_axes = tuple(  # other axes of any length; w is a wrench or motion of 6 entries
             k for k, axis in enumerate(array.axes) if axis.isalpha() and axis not in "nNw"
         )
         if mode_axes or point_axes:
@@ -200,5 +200,6 @@ def _number(name: str, first: float, second: float) -> Row:
 def _vector(name: str, first: NDArray, second: NDArray, scale: float | None = None) -> Row:
     """Return a row with two vectors and their largest difference relative to a scale."""
     size = np.abs(first).max() if scale is None else scale
-    one, other = (" ".join(f"{round(x, 9) + 0.0:.5g}" for x in v) for v in (first, second))
-    return Row(name, one, other, float(np.abs(first - second).max() / (size or 1.0)))
+    texts = (" ".join(f"{round(x, 9) + 0.0:.5g}" for x in v) for v in (first, second))  # no -0
+    first_text, second_text = texts
+    return Row(name, first_text, second_text, float(np.abs(first - second).max() / (size or 1.0)))

@@ -100,9 +100,9 @@ def _size_and_lode(deviator: Array) -> tuple[Array, Array]:
     size = np.sqrt(_sum_of_squares(deviator))
     s = deviator / np.where(size > 0, size, 1.0)
     # Components of the tensor: d = xy, e = yz, f = zx, c = zz, and g = (xx − yy)/2
-    zz, *others = s
+    axial, *others = s
     g, d, e, f = (np.sqrt(0.5) * row for row in others)
-    c = np.sqrt(2 / 3) * zz
+    c = np.sqrt(2 / 3) * axial
     dd, ee, ff = d * d, e * e, f * f
     t = np.stack(  # D/|D|
         [
@@ -207,7 +207,10 @@ QUANTITIES = _all_quantities()
 
 
 def quantity(name: str, accepts: Callable[[Quantity], bool] = lambda _: True) -> Quantity:
-    """Return the quantity with the given name; an unknown name raises an error with a list."""
+    """Return the quantity with the given name.
+
+    An unknown name raises an error with a list of the quantities for which `accepts` is true.
+    """
     if not isinstance(name, str) or name not in QUANTITIES:
         names = [known for known, entry in QUANTITIES.items() if accepts(entry)]
         unknown("quantity", name, names, "use one of")

@@ -67,7 +67,7 @@ class ReducedBody(HtmlView):
     Attributes:
         name: Name of the body.
         total_mass: Mass ∫ρ, kg.
-        first_moments: S_k = ∫ρ ψ_k, shape (n+1, 3), kg m.
+        first_moments: S_k = ∫ρ ψ_k with ψ_0 = x, shape (n+1, 3), kg m.
         second_moments: H_kl^ab = ∫ρ ψ_k^a ψ_l^b, shape (n+1, n+1, 3, 3), kg m².
         mass: Modal mass matrix M, shape (n, n).
         stiffness: Modal stiffness matrix K, shape (n, n).
@@ -321,7 +321,10 @@ class ReducedBody(HtmlView):
         return self._in_modes(body, modes=())
 
     def _in_modes(self, body: ReducedBody, **values: Any) -> ReducedBody:
-        """Return a body with some attributes changed, after checks of all its parts."""
+        """Return a body with some attributes changed, after checks of all its parts.
+
+        Parts that need all modes, such as bores, are removed if the body has fewer modes.
+        """
         if body.num_modes < self.num_modes:
             parts = part_fields(self).items()
             values |= {name: () if p.is_list else None for name, p in parts if p.all_modes}
@@ -345,7 +348,7 @@ class ReducedBody(HtmlView):
         return self.replace(damping=damping_matrix(self.mass, self.stiffness, *dampings))
 
     def rigid(self) -> ReducedBody:
-        """Return the rigid body with the same mass, interfaces and points."""
+        """Return the rigid body with the same mass, interfaces, points, loads, gauges and skin."""
         body = self.truncated(0)
         removed = {"stiffening": None, "stress": None, "effective_masses": None}
         return body.replace(reference="rigid", left_out=(), **removed)

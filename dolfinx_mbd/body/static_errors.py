@@ -129,8 +129,8 @@ def stretch_energies(body: ReducedBody, omega: Array, eta: Array) -> tuple[float
         eta: Elastic coordinates over time, shape (nt, n).
 
     Returns:
-        Strain energy of the omitted static response to centrifugal loads, strain energy of the
-        modes, and kinetic energy of the rotation.
+        Upper bound of the strain energy of the omitted static response to centrifugal loads,
+        strain energy of the modes, and kinetic energy of the rotation.
     """
     errors = list(static_errors(body).values())[: len(SPINS)]
     if not errors or body.stiffening is None or body.stiffening.work is None:
@@ -148,7 +148,7 @@ def warn_of_stretch(energies: Iterable[tuple[ReducedBody, tuple[float, float, fl
 
     The strain energy of the omitted static response to centrifugal loads is compared with the
     strain energy of the modes. There is no warning if the omitted energy is below a millionth of
-    the kinetic energy of the rotation, because the body then stretches by at most a millionth.
+    the kinetic energy of the rotation, because the strain is then of the order of a millionth.
 
     Args:
         energies: Bodies with the largest values of `stretch_energies` over time.

@@ -25,7 +25,8 @@ from dolfinx_mbd.html import short_repr
 
 Extreme = Literal["greatest", "least"]
 
-BLOCK_SIZE = 128  # number of points and of instants in a block; 128 × 128 × 5 numbers take 0.6 MB
+BLOCK_SIZE = 128
+"""Number of points and of instants in a block; 128 × 128 deviators (5 numbers) take 0.66 MB."""
 
 
 class PointEnvelope(NamedTuple):
@@ -70,7 +71,7 @@ def motion_of(history: Any, num_modes: int) -> tuple[Array, Array]:
 def rows_at(time: Array, times: ArrayLike | None, stride: int = 1) -> NDArray[np.int64]:
     """Return the indices of the instants nearest to `times`, or of every `stride`-th instant.
 
-    A time may lie outside the history by half a step at most.
+    A time may lie outside the history by half of its largest step.
     """
     if times is None:
         return np.arange(0, len(time), min(integer("stride", stride, low=1), len(time)))
@@ -126,21 +127,25 @@ def envelope_over_time(
         block = np.concatenate([m[:, start : start + BLOCK_SIZE] for m in modes])
         local = np.tensordot(definition.matrix, block, axes=1)
         # Views of the extremes so far of the points of this block
-        top, row = best[start : start + BLOCK_SIZE], when[start : start + BLOCK_SIZE]
+        top, instants = best[start : start + BLOCK_SIZE], when[start : start + BLOCK_SIZE]
         points = np.arange(len(top))
         for k, part in parts:
             values = _signed_values(local @ part, definition, sign, top)
             columns = values.argmax(axis=1)
             peaks = values[points, columns]
-            better = (peaks > top) | ((peaks == top) & (columns + k < row))
+            better = (peaks > top) | ((peaks == top) & (columns + k < instants))
             top[better] = peaks[better]
-            row[better] = columns[better] + k
+            instants[better] = columns[better] + k
     best *= sign
     return (best if definition.finish is None else definition.finish(best)), when
 
 
 def _signed_values(rows: Array, definition: Quantity, sign: float, top: Array) -> Array:
-    """Return sign · values (points, nt) of `rows` (·, points, nt); −∞ if not above `top`."""
+    """Return sign · values (points, nt) of `rows` (·, points, nt).
+
+    If the quantity has a bound, values that are certainly below `top` or below another value of the
+    same point are replaced by −∞.
+    """
     if definition.bound is None or definition.combine is None:
         values = rows[0] if definition.combine is None else definition.combine(rows)
         return values if sign > 0 else -values
@@ -148,7 +153,7 @@ def _signed_values(rows: Array, definition: Quantity, sign: float, top: Array) -
     points = np.arange(len(top))
     reached = sign * definition.combine(rows[:, points, bound.argmax(axis=1)])
     candidates = np.flatnonzero(bound >= np.maximum(top, reached)[:, None])
-    values = bound  # in the same memory
+    values = bound  # reuses the memory of the bounds
     values[:] = -np.inf
     columns = rows.reshape(len(rows), -1).take(candidates, axis=1)
     values.reshape(-1)[candidates] = sign * definition.combine(columns)

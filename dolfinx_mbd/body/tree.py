@@ -110,7 +110,7 @@ class ArrayDeclaration:
         exponents = powers(self.unit)
         for k, letter in enumerate(self.axes):
             if letter in _ENTRY_UNITS:
-                first, repeated = _ENTRY_UNITS[letter]
+                first, repeated = _ENTRY_UNITS[letter]  # as many repetitions as the length needs
                 units = first + repeated * ((shape[k] - len(first)) // len(repeated))
                 rows = np.array([powers(unit) for unit in units])
                 exponents = exponents + rows.reshape(-1, *(1,) * (len(shape) - 1 - k), 3)
@@ -118,18 +118,18 @@ class ArrayDeclaration:
 
     def selected(self, values: Any, rows: NDArray[np.int64]) -> Any:
         """Return the entries for some elastic coordinates, with indices from 0."""
-        moments = np.concatenate([[0], rows + 1])
+        extended_rows = np.concatenate([[0], rows + 1])  # axis N: the position, then the modes
         for k, letter in enumerate(self.axes):
             if letter in "nN":
-                values = np.take(values, moments if letter == "N" else rows, axis=k)
+                values = np.take(values, extended_rows if letter == "N" else rows, axis=k)
         return values
 
     def transformed(self, values: Any, matrix: Array) -> Any:
         """Return the entries for other elastic coordinates η′ with η = `matrix` η′."""
-        moments = scipy.linalg.block_diag(1.0, matrix)
+        extended_matrix = scipy.linalg.block_diag(1.0, matrix)  # axis N: the position, the modes
         for k, letter in enumerate(self.axes):
             if letter in "nN":
-                T = moments if letter == "N" else matrix
+                T = extended_matrix if letter == "N" else matrix
                 values = np.moveaxis(np.tensordot(T, values, axes=(0, k)), 0, k)
         return values
 
@@ -201,8 +201,8 @@ def map_arrays(function: Callable[..., Any], first: T, *others: T) -> T:
 
     Example:
         >>> from dolfinx_mbd.body.tree import map_arrays
-        >>> twice = map_arrays(lambda declaration, a, b: a + b, body, body)
-        >>> bool(twice.total_mass == 2 * body.total_mass)
+        >>> total = map_arrays(lambda declaration, a, b: a + b, body, body)
+        >>> bool(total.total_mass == 2 * body.total_mass)
         True
     """
     trees = (first, *others)
@@ -320,7 +320,7 @@ def freeze_arrays(tree: Any, label: str = "") -> None:
         if "N" in lengths:
             lengths["n"] = lengths["N"] - 1
         if array.shape != (shape := _shape(declaration.axes, lengths)):
-            frozen(text, value, shape)
+            frozen(text, value, shape)  # raises the error about the shape
         if declaration.symmetric:
             size = np.abs(array).max(initial=0.0)
             if not np.allclose(array, np.swapaxes(array, -1, -2), rtol=0, atol=1e-9 * size):

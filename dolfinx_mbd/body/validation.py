@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 def check_body(body: ReducedBody) -> None:
     """Check the attributes of a body, and make them read-only."""
-    rows = "an array of finite numbers of shape (n+1, 3), with a row for ψ_0 = x"
-    n = len(array("first_moments", body.first_moments, (None, 3), expected=rows)) - 1
+    expected = "an array of finite numbers of shape (n+1, 3), with a row for ψ_0 = x"
+    n = len(array("first_moments", body.first_moments, (None, 3), expected=expected)) - 1
     if n < 0:
-        reject("first_moments", body.first_moments, rows)
+        reject("first_moments", body.first_moments, expected)
     name("name", body.name)
     instance("reference", body.reference, str)
     assign(body, total_mass=number("total_mass", body.total_mass, positive=True, unit="kg"))
@@ -67,7 +67,11 @@ def _check_parts(body: ReducedBody, n: int) -> None:
 
 
 def check_matrix(argument: str, matrix: Array) -> None:
-    """Check that a matrix is positive definite; stiffness and damping may be semidefinite."""
+    """Check that a matrix is symmetric and positive definite.
+
+    Stiffness and damping may be semidefinite. Damping may be unsymmetric; only its symmetric part
+    is then checked.
+    """
     size = np.abs(matrix).max(initial=0.0)
     if argument != "damping" and not np.allclose(matrix, matrix.T, atol=1e-9 * size):
         reject(argument, matrix, "a symmetric matrix")

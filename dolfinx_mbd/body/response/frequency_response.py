@@ -211,9 +211,8 @@ def frequency_response(
     columns, column_names = _maps(body, input_names, FORCES)
     base_rows, base_names = _maps(body, [body.interface(name).name for name in base], MOTIONS)
     column_names += base_names
-    H = _solve(
-        system, f, loss_factor, *(part @ system.basis for part in (rows, columns, base_rows))
-    )
+    rows, columns, base_rows = (part @ system.basis for part in (rows, columns, base_rows))
+    H = _solve(system, f, loss_factor, rows, columns, base_rows, base)
     return FrequencyResponse(f, row_names, column_names, H, body.name)
 
 
@@ -224,19 +223,21 @@ def _solve(
     rows: Array,
     loads: Array,
     base_rows: Array,
+    driven: list[str],
 ) -> ComplexArray:
     """Return the outputs for unit inputs, shape (nf, outputs, loads + base motions).
 
     The matrices map the coordinates of `system` to motions: `rows` to the outputs, `loads` to the
-    motions on which unit loads do work, and `base_rows` to the motions of the base.
+    motions on which unit loads do work, and `base_rows` to the motions of the `driven` interfaces.
     """
     m = len(system.mass)
-    scale = 1 / np.sqrt(np.diag(system.mass))
+    scale = 1 / np.sqrt(np.diag(system.mass))  # to coordinates of unit mass
     complex_stiffness = system.stiffness + 1j * loss_factor * system.elastic
     K: Any = scale[:, None] * complex_stiffness * scale
     C: Any = scale[:, None] * (system.damping + system.gyroscopic) * scale
     M: Any = scale[:, None] * system.mass * scale
     rows, loads, base_rows = rows * scale, loads * scale, base_rows * scale
+    # The coordinates are free @ y + base @ (unit motions of the base)
     free: Array = np.eye(m)
     base: Any = np.zeros((m, 0))
     if len(base_rows):
@@ -245,7 +246,7 @@ def _solve(
             np.linalg.pinv(base_rows, rcond=_MOTION_TOLERANCE),
         )
         if not np.allclose(base_rows @ base, np.eye(len(base_rows)), atol=_MOTION_TOLERANCE):
-            reject("driven", len(base_rows), _INDEPENDENT_MOTIONS)
+            reject("driven", driven, _INDEPENDENT_MOTIONS)
     count = free.shape[1]
     H = np.empty((len(f), len(rows), len(loads) + len(base_rows)), dtype=complex)
     chunk = max(1, _CHUNK_ENTRIES // max(1, m * m))  # number of frequencies

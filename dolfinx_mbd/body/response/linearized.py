@@ -108,8 +108,7 @@ def linearize_body(
         held: Names of interfaces that are fixed, or that rotate steadily with `spin`.
         spin: Steady angular velocity ω in body axes, shape (3,), rad/s. By default zero.
         about: A point on the axis of rotation, shape (3,), m, or the name of an interface. By
-            default the first held interface. Only the load at held interfaces depends on this
-            point.
+            default the first held interface. The point has no effect if no interface is held.
         stiffening: Whether to include geometric stiffness, by default if the body has it.
 
     Raises:
@@ -163,7 +162,10 @@ def linearize_body(
 
 
 def _reactions(load: Array, elastic: Array, rows: Array, basis: Array) -> Array:
-    """Return the wrenches at the held interfaces under the steady load, shape (interfaces, 6)."""
+    """Return the wrenches at the held interfaces under the steady load, shape (interfaces, 6).
+
+    `load` is the result of `_centrifugal_moments`; its trace is the load on the coordinates z.
+    """
     if not len(rows):
         return np.zeros((0, 6))
     force = np.einsum("aaj->j", load)
@@ -200,7 +202,7 @@ def spin_loads(body: ReducedBody) -> Array:
     S, H = body.first_moments, body.second_moments
     matrices = spin_fields(np.eye(3))  # symmetric
     twisted = np.einsum("cab,bd->cad", matrices, H[0, 0])
-    # of the rotations about x, y and z: the skew-symmetric parts
+    # Loads on the rotations about x, y and z: the skew-symmetric parts
     moments = [twisted[:, k, j] - twisted[:, j, k] for j, k in ((1, 2), (2, 0), (0, 1))]
     elastic = np.einsum("cab,kab->kc", matrices, H[1:, 0])
     return np.vstack([(matrices @ S[0]).T, moments, elastic])
@@ -259,7 +261,10 @@ def _centrifugal_moments(
     names: Sequence[str],
     weighted: Array,
 ) -> Array:
-    """Return ∫ b^a φ_J^c of the load b = −ρ ω×(ω×(x−p)), shape (3, 3, 6+n)."""
+    """Return ∫ b^a φ_J^c of the load b = −ρ ω×(ω×(x−p)), shape (3, 3, 6+n).
+
+    `weighted` contains the integrals of ρ φ_J^c times each of the fields (1, x, ψ_1, ...).
+    """
     if about is None:
         point = body.interface(names[0]).point if names else np.zeros(3)
     elif isinstance(about, str):

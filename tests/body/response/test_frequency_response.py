@@ -389,6 +389,7 @@ def test_bad_input(body: ReducedBody) -> None:
         with pytest.raises(InputError) as exc_info:
             call()
         assert exc_info.value.argument == name
+    assert list(exc_info.value.value) == list(ENDS)  # the error names the driven interfaces
     response = frequency_response(body, 100.0)
     with pytest.raises(InputError) as exc_info:
         response.between("left", "right fx")
