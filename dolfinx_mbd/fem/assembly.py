@@ -42,7 +42,7 @@ class ElasticProblem:
     space: fem.FunctionSpace  # blocked Lagrange
     stiffness: PETSc.Mat  # K, no boundary conditions
     scalar_mass: PETSc.Mat  # M_s, one row per block of the space; M = M_s ⊗ I
-    positions: Array  # x at the owned blocks, shape (owned blocks, dim), m
+    positions: Array  # positions x of the nodes of the owned blocks, shape (owned blocks, dim), m
     thickness: float | None = None  # thickness of a plane body, m
     plane: Plane | None = None  # None in space, or with a user-defined stiffness form
     materials: BodyMaterials | None = None  # None with a user-defined stiffness form
@@ -132,7 +132,7 @@ def rigid_motions(positions: Array, point: Array | None = None) -> Array:
 
     The shape is (3 m, 6), or (2 m, 3) in the plane with the rotation about z; the components of a
     position are consecutive rows. The point, by default the origin, has at least `dim` coordinates.
-    The order is that of Fortran.
+    The array is in Fortran order.
     """
     dim = positions.shape[1]
     r = positions if point is None else positions - np.asarray(point)[:dim]
@@ -182,7 +182,8 @@ def in_space(vectors: Array, axis: int = -1) -> Array:
 def elastic_problem(model: ElasticModel) -> ElasticProblem:
     """Assemble the stiffness matrix K and the scalar mass matrix of a model, without prestress.
 
-    Raise an error on all ranks if a diagonal entry is not positive. Collective.
+    Raise an error on all ranks if a diagonal entry is not positive; a user-defined stiffness is not
+    checked. Collective.
     """
     V, density, materials = model.displacements, model.mass_density, model.materials
     thickness, factor = None, 1

@@ -50,8 +50,9 @@ def fit_axis(corners: Array, centroid: Array, z: Array) -> tuple[Array, Array] |
             return None
         direction = offset / distance[:, None]
         height = (corners - point) @ z
-        # Newton's method for distance − radius = 0; the unknowns are a shift of the point along the
-        # two vectors e, a tilt of the axis along them, and the change of the radius
+        # Gauss-Newton for distance − radius = 0; the unknowns are a shift of the point along the
+        # two vectors e, a tilt of the axis along them, and the change of the radius, which is not
+        # used because the mean distance replaces it
         derivative = np.hstack(
             [-direction, -height[:, None] * direction, -np.ones_like(distance)[:, None]]
         )

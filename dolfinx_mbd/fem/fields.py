@@ -58,7 +58,7 @@ def material_points(
 def locate(
     mesh: Mesh, points: Mapping[str, ArrayLike], tolerance: float = POINT_TOLERANCE
 ) -> tuple[Array, NDArray[np.int32], NDArray[np.int64]]:
-    """Return positions of points (points, 3), their local cells, and the points of this rank.
+    """Return positions (points, 3), local cells, and the indices of the points of this rank.
 
     A point has three coordinates; in the plane it has two, or z = 0. Each point belongs to one
     rank; the cell is −1 if no owned cell contains the point. If a point is farther from the mesh
@@ -125,7 +125,8 @@ def surface_skin(space: fem.FunctionSpace, modes: Array) -> Skin:
 
     Quadrilaterals are split into triangles. The surface of a plane body is the body at z = 0. Nodes
     have the order of the input mesh. Triangles are sorted by their nodes; their normals point
-    outwards (in the plane to z > 0). Neither order depends on the partition. Collective.
+    outwards (in the plane to z > 0). Neither order depends on the partition. All ranks return the
+    whole surface. Collective.
     """
     mesh, comm = space.mesh, space.mesh.comm
     corners, triangles = np.unique(_surface_triangles(mesh), return_inverse=True)
@@ -152,7 +153,7 @@ def surface_skin(space: fem.FunctionSpace, modes: Array) -> Skin:
 
 
 def _blocks_of_vertices(space: fem.FunctionSpace) -> NDArray[np.int32]:
-    """Return the index of the displacement vector at each geometry node that is a vertex."""
+    """Return the index of the displacement block at each vertex, by geometry node; 0 elsewhere."""
     layout, nodes = space.dofmap.dof_layout, compat.geometry_dofmap(space.mesh)
     vertices = range(_num_vertices(space.mesh))
     blocks = np.zeros(len(space.mesh.geometry.x), dtype=np.int32)

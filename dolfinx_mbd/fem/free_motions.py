@@ -209,8 +209,8 @@ def determinate_dofs(comm: MPI.Intracomm, R: Array) -> NDArray[np.int32]:
     candidates = comm.gather(R[local], root=0)
     pivots = comm.bcast(None if candidates is None else _pivots(np.vstack(candidates)), root=0)
     start = comm.exscan(len(local)) or 0
-    rows_here = pivots[(pivots >= start) & (pivots < start + len(local))] - start
-    return np.sort(local[rows_here]).astype(np.int32)
+    local_pivots = pivots[(pivots >= start) & (pivots < start + len(local))] - start
+    return np.sort(local[local_pivots]).astype(np.int32)
 
 
 def _pivots(rows: Array) -> NDArray[np.int64]:

@@ -64,9 +64,9 @@ def inertia(problem: ElasticProblem, modes: Array) -> Inertia:
 
     The modes have the shape (owned dofs, n). The results are bitwise identical on all ranks.
     """
-    of_beam = getattr(problem, "inertia", None)
-    if of_beam is not None:  # beams integrate over their sections
-        return cast(Inertia, of_beam(modes))
+    beam_inertia = getattr(problem, "inertia", None)
+    if beam_inertia is not None:  # beams integrate over their sections
+        return cast(Inertia, beam_inertia(modes))
     x, Ms, comm, dim = problem.positions, problem.scalar_mass, problem.comm, problem.dim
     n = modes.shape[1]
     fixed = np.column_stack([np.ones(len(x)), x])
@@ -98,13 +98,13 @@ def inertia_derivative(
         problem: Matrices of the body.
         fields: 1, the positions and the components of the modes (see `blocked`), and their
             derivatives, shape (owned blocks, 1 + dim + dim n).
-        images: M_s and M_s′ times the fields.
+        images: M_s and M_s′ times the fields themselves.
         thickness: Derivative of the thickness of a plane body.
 
     Note: Collective.
     """
     comm, dim, t = problem.comm, problem.dim, problem.thickness
-    (F, rates), (image, changed) = fields, images
+    (F, rates), (image, changed) = fields, images  # F and F′; M_s F and M_s′ F
     n = (F.shape[1] - 1 - dim) // dim
     G = gram(comm, rates, image)
     G += G.T + gram(comm, F, changed)

@@ -251,10 +251,10 @@ def _material_cells(
         if comm.allreduce(len(cells[k])) == 0:
             raise InputError(f"the group of cells {key!r}, which has a material, has no cells")
         before = owner[cells[k]]
-        if twice := comm.allreduce(int(np.sum(before >= 0))):
+        if overlap := comm.allreduce(int(np.sum(before >= 0))):
             other = keys[comm.allreduce(int(before.max(initial=-1)), op=MPI.MAX)]
             raise InputError(
-                f"{twice} cells have two materials, those of the groups {other!r} and {key!r}; "
+                f"{overlap} cells have two materials, those of the groups {other!r} and {key!r}; "
                 "a cell has exactly one"
             )
         owner[cells[k]] = k

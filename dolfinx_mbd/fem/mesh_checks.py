@@ -161,7 +161,9 @@ def _folded_cells(mesh: Mesh, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
     order = np.argsort(numbers.reshape(num_owned, corners), axis=1)
     x = mesh.geometry.x[nodes[:num_owned]][:, :, :tdim]
     sides = np.zeros((num_owned, corners))
-    for k in range(corners):  # the facet k of a simplex is opposite to its vertex k
+    # The facet k of a simplex is opposite to its vertex k. Its vertices are in the order of their
+    # global numbers, so that its two cells agree on its orientation
+    for k in range(corners):
         others = order[order != k].reshape(num_owned, tdim)
         base = np.take_along_axis(x, others[:, :, None], axis=1)
         edges = np.concatenate([base[:, 1:], x[:, k : k + 1]], axis=1) - base[:, :1]
@@ -187,7 +189,7 @@ def parts_of_cells(comm: Any, entities: NDArray[Any], index_map: Any) -> tuple[A
     first = comm.exscan(cells + count) or 0
     labels.array[:] = first + _components(rows, cells + entities.ravel(), cells + count)[1][cells:]
     local = labels.array.copy()
-    labels.scatter_forward()  # ghosts get the names of their parts from their owners
+    labels.scatter_forward()  # ghosts get the labels of their owners
     pairs = np.stack([local, labels.array], axis=1)[np.unique(entities)]
     pairs = np.unique(pairs, axis=0).astype(np.int64)
     distinct, ends = np.unique(np.concatenate(comm.allgather(pairs)), return_inverse=True)

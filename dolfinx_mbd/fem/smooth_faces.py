@@ -25,7 +25,7 @@ ROUNDING = 6  # decimal places of areas and centres, relative to the size, that 
 
 @dataclass(frozen=True, eq=False)
 class SmoothFace:
-    """A smooth part of the surface of a body, bounded by edges at which the normal turns by 40°.
+    """A smooth part of a surface, bounded by edges at which the normal turns by 40° or more.
 
     Attributes:
         number: Number of the face, from 1.

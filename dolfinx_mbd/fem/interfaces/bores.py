@@ -149,17 +149,21 @@ def _check_cylinder(problem: ElasticProblem, interface: MeshInterface) -> tuple[
 
 def _test_amplitudes(harmonics: int) -> Array:
     """Return the amplitudes of the patterns of the test pressures, shape (patterns, directions)."""
-    theta = (np.arange(7200) + 0.5) * np.pi / 3600
+    theta = (np.arange(7200) + 0.5) * np.pi / 3600  # midpoints of intervals of 0.05°
     functions = circular_functions(theta, harmonics)
     delta = np.remainder(theta[:, None] - TEST_ANGLES + np.pi, 2 * np.pi) - np.pi
     pressure = np.where(np.abs(delta) < np.pi / 3, np.cos(1.5 * delta), 0.0)
     around = functions.T @ pressure / (functions**2).sum(axis=0)[:, None]
-    along = np.array([2.0, 0.0, -2.0]) / 3.0  # 1 - ζ²
+    along = np.array([2.0, 0.0, -2.0]) / 3.0  # 1 - ζ² = 2/3 (P_0 - P_2)
     return np.einsum("ad,l->ald", around, along).reshape(-1, len(TEST_ANGLES))
 
 
 class _Surface:
-    """Integrals over the facets of a bore; constants of two compiled forms select the integrand."""
+    """Integrals over the facets of a bore; constants of two compiled forms select the integrand.
+
+    The pattern is (`cosine` cos(`order` θ) + `sine` sin(`order` θ)) Σ_j `powers`_j ζ^j with
+    ζ = 2z/L. `test` is the direction of a test pressure, or zero.
+    """
 
     def __init__(self, problem: ElasticProblem, interface: MeshInterface, length: float) -> None:
         self._problem = problem
@@ -168,22 +172,23 @@ class _Surface:
         tags = meshtags(mesh, 2, facets, np.ones(len(facets), dtype=np.int32))
         metadata = {"quadrature_degree": QUADRATURE_DEGREE}
         ds = ufl.Measure("ds", domain=mesh, subdomain_data=tags, metadata=metadata)(1)
-        constants = {"point": (3,), "axes": (3, 3), "along": (2 * POLYNOMIALS - 1,), "test": (2,)}
-        self._numbers = {
-            key: fem.Constant(mesh, np.zeros(shape)) for key, shape in constants.items()
+        shapes = {"point": (3,), "axes": (3, 3), "powers": (2 * POLYNOMIALS - 1,), "test": (2,)}
+        self._constants = {
+            key: fem.Constant(mesh, np.zeros(shape)) for key, shape in shapes.items()
         }
         for key in ("order", "cosine", "sine", "length"):
-            self._numbers[key] = fem.Constant(mesh, np.float64(0.0))
-        c = self._numbers
+            self._constants[key] = fem.Constant(mesh, np.float64(0.0))
+        c = self._constants
         c["point"].value[:], c["axes"].value[:] = interface.point, interface.axes
         c["length"].value[()] = length
         r = c["axes"].T * (ufl.SpatialCoordinate(mesh) - c["point"])
         theta, zeta = ufl.atan2(r[1], r[0]), 2.0 * r[2] / c["length"]
         around = c["cosine"] * ufl.cos(c["order"] * theta) + c["sine"] * ufl.sin(c["order"] * theta)
         powers = [1.0, zeta, zeta**2, zeta**3, zeta**4]
-        pattern = around * sum(c["along"][j] * power for j, power in enumerate(powers))
+        pattern = around * sum(c["powers"][j] * power for j, power in enumerate(powers))
         radial = c["axes"] * ufl.as_vector((r[0], r[1], 0.0)) / ufl.sqrt(r[0] ** 2 + r[1] ** 2)
-        # cos(3δ/2) = 4 h³ - 3 h with h = cos(δ/2) and the angle δ from the direction of the test
+        # cos(3δ/2) = 4 h³ - 3 h with h = cos(δ/2) and the angle δ from the direction of the test,
+        # for |δ| < 60°, that is cos δ > 0.5. Without a direction, `cosine` is 0
         cosine = (c["test"][0] * r[0] + c["test"][1] * r[1]) / ufl.sqrt(r[0] ** 2 + r[1] ** 2)
         half = ufl.sqrt(0.5 * (1.0 + cosine))
         test = ufl.conditional(ufl.gt(cosine, 0.5), 4.0 * half**3 - 3.0 * half, 0.0)
@@ -198,26 +203,26 @@ class _Surface:
         vector.scatter_reverse(la.InsertMode.add)
         return np.array(vector.array[: self._problem.num_owned])
 
-    def _select(self, order: int, cosine: float, sine: float, along: Array) -> None:
-        """Set the constants of the forms to one pattern: order of θ and polynomial along z."""
-        c = self._numbers
+    def _select(self, order: int, cosine: float, sine: float, polynomial: Array) -> None:
+        """Set the constants of the forms to one pattern, with coefficients of the powers of ζ."""
+        c = self._constants
         c["order"].value[()], c["cosine"].value[()], c["sine"].value[()] = order, cosine, sine
-        c["along"].value[:] = 0.0
-        c["along"].value[: len(along)] = along
+        c["powers"].value[:] = 0.0
+        c["powers"].value[: len(polynomial)] = polynomial
 
     def forces(self, order: int) -> Array:
         """Return the nodal forces of all patterns of one harmonic, shape (owned dofs, patterns)."""
         columns = []
-        for factors in ((1.0, 0.0), (0.0, 1.0))[: 1 if order == 0 else 2]:
-            for row in _LEGENDRE:
-                self._select(order, *factors, row)
+        for factors in ((1.0, 0.0), (0.0, 1.0))[: 1 if order == 0 else 2]:  # cosine, then sine
+            for polynomial in _LEGENDRE:
+                self._select(order, *factors, polynomial)
                 columns.append(self._nodal())
         return np.asfortranarray(np.column_stack(columns))
 
     def test_pressures(self) -> Array:
         """Return the nodal forces of the test pressures, shape (owned dofs, directions)."""
         self._select(0, 0.0, 0.0, np.zeros(1))
-        columns, direction = [], self._numbers["test"].value
+        columns, direction = [], self._constants["test"].value
         for angle in TEST_ANGLES:
             direction[:] = np.cos(angle), np.sin(angle)
             columns.append(self._nodal())
@@ -227,17 +232,19 @@ class _Surface:
     def gram(self, harmonics: int) -> Array:
         """Return the integrals of the products of all pairs of patterns.
 
-        They follow from the integrals of exp(i m θ) ζ^j with m ≤ 2K and j ≤ 4.
+        A product of two patterns contains harmonics up to 2K and powers of ζ up to 4. The integrals
+        follow from those of exp(i m θ) ζ^j with |m| ≤ 2K and j ≤ 4.
         """
         comm, degrees = self._problem.comm, 2 * POLYNOMIALS - 1
         parts = np.zeros((2 * harmonics + 1, degrees, 2))
         for m, j, part in np.ndindex(*parts.shape):
             self._select(m, float(part == 0), float(part == 1), np.eye(degrees)[j])
             parts[m, j, part] = fem.assemble_scalar(self._integral)
-        parts = comm.bcast(comm.reduce(parts, root=0), root=0)
+        parts = comm.bcast(comm.reduce(parts, root=0), root=0)  # bitwise equal on all ranks
         positive = parts[..., 0] + 1j * parts[..., 1]
         moments = np.vstack([positive[:0:-1].conj(), positive])  # m from -2K to 2K
         orders = np.arange(-harmonics, harmonics + 1)
+        # Rows of T: 1, cos θ, sin θ, ... as combinations of exp(i k θ), k from -K to K
         T = np.zeros((2 * harmonics + 1, 2 * harmonics + 1), dtype=complex)
         T[0, harmonics] = 1.0
         for k in range(1, harmonics + 1):

@@ -161,10 +161,10 @@ def mesh_interfaces(
     for name, spec in specs.items():
         facets = groups[name]
         point, axes = _user_frame(name, spec, dim)
-        area = surface_moments(space.mesh, facets)
-        _check_surface(name, spec.kind, area, body_size(space.mesh), point is None or axes is None)
+        surface, needs_area = surface_moments(space.mesh, facets), point is None or axes is None
+        _check_surface(name, spec.kind, surface, body_size(space.mesh), needs_area)
         if point is None or axes is None:
-            frame = _default_frame(space.mesh, facets, area)
+            frame = _default_frame(space.mesh, facets, surface)
             point = frame[0] if point is None else point
             axes = frame[1] if axes is None else axes
         blocks = fem.locate_dofs_topological(space, dim - 1, facets)
@@ -181,10 +181,15 @@ def mesh_interfaces(
     return tuple(result)
 
 
-def _check_surface(name: str, kind: str, area: SurfaceMoments, size: float, needed: bool) -> None:
-    """Raise an error if a `needed` area is zero, or if the facets do not define rotations."""
-    radii, message = area.radii, ""
-    if not area.area > 0:
+def _check_surface(
+    name: str, kind: str, surface: SurfaceMoments, size: float, needed: bool
+) -> None:
+    """Raise an error if a `needed` area is zero, or if the facets do not define rotations.
+
+    The length of a uniform strip is √12 ≈ 3.5 times its radius of gyration.
+    """
+    radii, message = surface.radii, ""
+    if not surface.area > 0:
         if kind == "averaged":
             message = "has no facets on the surface of the body, over which to average its motion"
         elif needed:
@@ -261,19 +266,19 @@ def _check_disjoint(space: fem.FunctionSpace, interfaces: list[MeshInterface]) -
 
 
 def _default_frame(
-    mesh: Mesh, facets: NDArray[np.int32], area: SurfaceMoments
+    mesh: Mesh, facets: NDArray[np.int32], surface: SurfaceMoments
 ) -> tuple[Array, Array]:
     """Return the point and axes of the cylinder through the facets.
 
     If no cylinder fits, they follow from the centroid and the normals of the facets.
     """
-    point = in_space(area.centroid)
+    point = in_space(surface.centroid)
     if mesh.topology.dim == 2:
         return point, np.eye(3)
-    axis, corners = _bore_axis(area.mean_nn), facet_corners(mesh, facets)
+    axis, corners = _bore_axis(surface.mean_nn), facet_corners(mesh, facets)
     cylinder = None if axis is None else fit_axis(corners, point, axis)
     if cylinder is None:
-        return point, bore_axes(area.mean_nn)
+        return point, bore_axes(surface.mean_nn)
     point, axis = cylinder
     return point, axes_along(_with_positive_sign(axis))
 

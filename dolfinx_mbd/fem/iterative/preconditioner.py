@@ -108,14 +108,14 @@ def linear_interpolation(
     pattern = full.indptr.astype(PETSc.IntType), full.indices.astype(PETSc.IntType)
     P = PETSc.Mat().createAIJ(sizes, csr=(*pattern, full.data), comm=comm, bsize=dim)
     at_vertices = (np.abs(full.data - 1.0) < 1e-9).astype(float)
-    same = PETSc.Mat().createAIJ(sizes, csr=(*pattern, at_vertices), comm=comm)
+    injection = PETSc.Mat().createAIJ(sizes, csr=(*pattern, at_vertices), comm=comm)
     rows, columns = P.createVecLeft(), P.createVecRight()
     rows.array[held] = 1.0
-    same.multTranspose(rows, columns)
+    injection.multTranspose(rows, columns)
     coarse_held = np.flatnonzero(columns.array_r > 0.5).astype(np.int32)
     for vector in (rows, columns):
         vector.array[:] = vector.array_r < 0.5
     P.diagonalScale(rows, columns)
-    for item in (same, rows, columns):
+    for item in (injection, rows, columns):
         item.destroy()
     return P, coarse_held, linear.tabulate_dof_coordinates()[: sizes[1][0] // dim, :dim]

@@ -53,6 +53,7 @@ class IterativeSolver:
     `border` holds the owned rows of Cᵀ (`interfaces.averaged.border_rows`). PETSc options are
     ``mg_levels_...`` and ``mg_coarse_...`` for PCMG, ``pc_gamg_...`` for linear elements.
 
+    T ≈ K⁻¹ is the preconditioner, and P its projection onto C u = 0; P = T without constraints.
     `scale` holds the square roots of the diagonal of K, with zeros in held rows; `iterations` holds
     the total number of iterations and the number of solutions; `level` is the two-level
     preconditioner, None for linear elements. All methods are collective.
@@ -75,7 +76,7 @@ class IterativeSolver:
         if linear and border is not None:
             raise InputError(
                 "averaged interfaces and an iterative solver need elements of degree 2 or more; "
-                "take degree=2, or solver='direct'"
+                "use degree=2, or solver='direct'"
             )
         K = K.copy()
         constrain(K, held, 1.0)
@@ -94,7 +95,8 @@ class IterativeSolver:
             self._pc = self._owner.getPC()
         else:
             if border is not None:
-                border = scipy.sparse.csr_matrix(scipy.sparse.diags(np.sign(self.scale)) @ border)
+                free = scipy.sparse.diags(np.sign(self.scale))  # zero in held rows
+                border = scipy.sparse.csr_matrix(free @ border)
             self.level = TwoLevel(
                 K, self.matrix, space, held, border, prefix=prefix, options=options
             )

@@ -95,7 +95,7 @@ def block_lanczos(
     space = _Space(comm, mass, start, largest_space(num_modes))
     for count in range(1, MAX_SOLVES + 1):
         space.extend(solve(space.image))
-        theta, S, residual = space.ritz()
+        theta, S, residual = space.ritz()  # theta approximates 1/λ
         error = residual / np.abs(theta)
         limits = tolerances(theta[:num_modes], num_modes, num_loose, tolerance)
         guarded = len(theta) > num_modes and error[num_modes] <= GUARD_TOLERANCE

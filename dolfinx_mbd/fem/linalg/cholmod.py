@@ -5,8 +5,8 @@ passes entries that are zero to CHOLMOD, such as those of held nodes. This modul
 CHOLMOD library without them. METIS orders the graph of the nodes of the mesh, which is a ninth of
 the graph of the matrix in space.
 
-CHOLMOD keeps its parameters in a C structure. This module writes four of them. Their places are
-known for CHOLMOD 5, and `library` checks them by the default values around them.
+CHOLMOD keeps its parameters in a C structure. This module writes three of them. Their places are
+known for CHOLMOD 5, and `library` checks them by the default values of these and of others.
 
 References:
     Chen, Davis, Hager, Rajamanickam (2008), Algorithm 887: CHOLMOD, supernodal sparse Cholesky
@@ -41,7 +41,7 @@ _REAL, _SIMPLICIAL, _SUPERNODAL, _GIVEN, _LOWER = 1, 0, 2, 1, -1  # constants of
 _SOLVE_A, _SOLVE_L, _SOLVE_LT = 0, 4, 5
 _INT32 = 0  # indices of 32 bits
 _PRECISIONS = {np.dtype(np.float64): 0, np.dtype(np.float32): 4}
-# Places of `int` parameters in the structure, in units of four bytes
+# Places of `int` parameters in the structure, in units of four bytes; the first three are written
 _KIND, _PRINT, _NUM_METHODS, _FIRST_ORDERING = 12, 36, 42, 79
 _DEFAULTS = {_KIND: 1, _PRINT: 3, _NUM_METHODS: 0, 44: -1, _FIRST_ORDERING: _GIVEN, 77: 1}
 # Parameters of eight bytes, by their place
@@ -248,7 +248,7 @@ class CholmodFactor:
         The places must contain all rows of their columns of L, as the last unknowns do.
         """
         head, count = self._head(), len(places)
-        number = np.full(head.n, -1)
+        number = np.full(head.n, -1)  # row in the result of each place, −1 for other places
         number[places] = np.arange(count)
         starts, rows_at, values_at = (
             _shared(address, c_int, head.nsuper + 1).astype(np.int64)
@@ -352,7 +352,10 @@ class CholmodPreconditioner:
         return CholmodFactor(A, self._held)
 
     def setUp(self, pc: PETSc.PC) -> None:
-        """Factorize the matrix again; PETSc calls this first, and if the matrix has changed."""
+        """Factorize the matrix again if it has changed.
+
+        PETSc also calls this before the first solution, for which the factor already exists.
+        """
         if not self._is_current:
             self.factor.destroy()
             self.factor = self._factorized(pc.getOperators()[1])
@@ -436,9 +439,10 @@ def _petsc() -> Any:
 def _upper_runs(
     indptr: NDArray[np.int32], indices: NDArray[np.int32], values: Array, length: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], Array]:
-    """Return the runs of successive entries of each row that reach the upper triangle.
+    """Return the runs of entries of each row that reach the upper triangle.
 
-    The columns increase in each row. All entries are returned if not all rows consist of runs.
+    A run consists of the `length` entries of a row in the columns of one node. The columns increase
+    in each row. All entries are returned if not all rows consist of runs.
     """
     starts = indptr // length
     if length == 1 or (starts * length != indptr).any():

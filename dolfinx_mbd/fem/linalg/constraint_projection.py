@@ -27,26 +27,26 @@ from dolfinx_mbd.fem.linalg.blocks import gram
 class Projection:
     """The preconditioner P; it can be the Python context of a PETSc PC.
 
-    `border` holds the owned rows of Cᵀ, zero at held degrees of freedom; `precondition` returns T R
-    for blocks of vectors of shape (owned rows, k).
+    `border` holds the owned rows of Cᵀ, with zeros at degrees of freedom that are held;
+    `approximate_inverse` returns T R for blocks of vectors of shape (owned rows, k).
     """
 
     def __init__(
         self,
         comm: MPI.Comm,
         border: scipy.sparse.csr_matrix,
-        precondition: Callable[[Array], Array],
+        approximate_inverse: Callable[[Array], Array],
     ) -> None:
-        self.comm, self.border, self._precondition = comm, border, precondition
+        self.comm, self.border, self._approximate_inverse = comm, border, approximate_inverse
         columns = border.toarray(order="F")
-        self._G = precondition(columns)
+        self._G = approximate_inverse(columns)
         S = gram(comm, columns, self._G)
         self._inverse = np.linalg.inv((S + S.T) / 2)
 
     def precondition(self, R: Array) -> Array:
         """Return P R, and subtract the forces Cᵀλ of the constraints from R in place."""
         R -= self.forces(R)
-        Z = self._precondition(R)
+        Z = self._approximate_inverse(R)
         Z -= self.motion(self.constraints(Z))  # nonzero by round-off only
         return Z
 

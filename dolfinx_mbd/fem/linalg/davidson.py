@@ -36,7 +36,7 @@ BLOCK_SIZE = 12  # largest number of residuals in a step
 MAX_STEPS = 40  # largest number of steps, in addition to the number of requested pairs
 SPACE = 160  # largest number of basis vectors beyond the requested pairs
 CHANGE_LIMIT = 1e-10  # a pair is iterated again if its eigenvalue changes more, relatively
-LEVEL = 10.0  # level of round-off at which a residual cannot become smaller (see `convergence`)
+LEVEL = 10.0  # residuals up to this level of round-off count as zero (see `round_off_level`)
 
 # Orthogonalization: smallest remaining part of a squared length for which one pass suffices;
 # smallest eigenvalue of the normalized Gram matrix of the directions that are appended
@@ -181,7 +181,7 @@ class _Space:
         if self.size + BLOCK_SIZE <= self._max_size:
             return
         assert self._V is not None
-        count = num_modes + 4 * BLOCK_SIZE
+        count = num_modes + 4 * BLOCK_SIZE  # further vectors keep the convergence fast
         s = S[:, :count]
         H = s.T @ self._H[: self.size, : self.size] @ s
         self._V[:, :count] = combined(self.basis, np.asfortranarray(s))

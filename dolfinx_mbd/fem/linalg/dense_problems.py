@@ -31,7 +31,7 @@ def solve_small_problem(K: Array, M: Array, B: Array) -> tuple[Array, Array, lis
     M = (M + M.T) / 2 * np.outer(scale, scale)
     columns = independent_columns(M, RANK_TOLERANCE)
     B = (B * scale[:, None])[columns]
-    Z = np.eye(len(columns))
+    Z = np.eye(len(columns))  # basis of the coefficients of vectors that are M-orthogonal to R
     if B.shape[1]:
         q, _ = np.linalg.qr(B / np.linalg.norm(B, axis=0), mode="complete")
         Z = q[:, B.shape[1] :]

@@ -109,7 +109,7 @@ def run_slepc(
     shift. `kind` is "eps" or "pep"; only options that begin with `kind` or with "st" are used.
     """
     size = solver.getOperators()[0].getSize()[0]
-    solver.setDimensions(count, min(size, max(2 * count, count + 15)))
+    solver.setDimensions(count, min(size, max(2 * count, count + 15)))  # SLEPc's default
     solver.setWhichEigenpairs(type(solver).Which.TARGET_MAGNITUDE)
     solver.setTarget(shift)
     st = solver.getST()
@@ -161,6 +161,7 @@ def lowest_modes(
     comm, rows = K.comm.tompi4py(), K.getLocalSize()[0]
     if num_modes == 0:
         return np.zeros(0), np.zeros((rows, 0), order="F")
+    # Each row of the border is one multiplier, and its constraint removes one degree of freedom
     free = K.getSize()[0] - 2 * num_border - comm.allreduce(len(held))
     check_num_modes(num_modes, free)
     if free <= DENSE_ALWAYS or (2 * num_modes >= free and free <= DENSE_HALF):

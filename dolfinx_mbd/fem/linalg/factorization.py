@@ -157,7 +157,7 @@ def held_cholesky(
     try:
         return cholesky(K, prefix=prefix, options=options)
     finally:
-        K.destroy()  # the KSP uses it
+        K.destroy()  # this reference only; the KSP has another one
 
 
 def cholmod_solver(

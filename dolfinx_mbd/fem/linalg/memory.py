@@ -11,8 +11,8 @@ from mpi4py import MPI
 GIB = 1024.0**3  # bytes
 BASE_MEMORY = 0.2  # the programs, GiB
 MATRIX_MEMORY = 1.63  # matrices and vectors of a million dofs, GiB
-FACTOR_MEMORY, SINGLE_FACTOR_MEMORY = 9.1, 6.1  # a million dofs with CHOLMOD, GiB
-BODY_MEMORY, ENTRY_FACTOR = 3.4, 1.12  # with a known factor: per million dofs, GiB, and per byte
+FACTOR_MEMORY, SINGLE_FACTOR_MEMORY = 9.1, 6.1  # CHOLMOD's factor of a million dofs, GiB
+BODY_MEMORY, ENTRY_FACTOR = 3.4, 1.12  # with a known factor: GiB per million dofs, bytes per byte
 SHARED_MEMORY = 0.25, 2.8, 11.5  # MUMPS: programs of each rank, matrices, factor, GiB
 
 

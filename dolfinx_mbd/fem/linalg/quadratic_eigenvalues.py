@@ -105,6 +105,7 @@ def quadratic_modes(
         eps = eigensolver(K, M, ksp, num_modes, **settings)
         squares = [abs(eps.getEigenvalue(k)) for k in range(num_modes)]
         eps.destroy()
+        # A real shift, half of the largest frequency of the modes without C
         shift = 0.5 * comm.bcast(float(np.sqrt(max(squares))), root=0)
         values, vectors, _ = _toar_modes(M, C, K, None, num_modes, shift, settings)
     return comm.bcast(values, root=0), vectors
@@ -131,7 +132,7 @@ def _toar_modes(
         pep.setTolerances(TOLERANCE, MAX_RESTARTS)
         if no_rows:
             pep.getBV().setType(SLEPc.BV.Type.VECS)
-        run_slepc(pep, "pep", 2 * requested, ksp, shift, **settings)
+        run_slepc(pep, "pep", 2 * requested, ksp, shift, **settings)  # two eigenvalues per mode
         eigenvalues, z = _eigenpairs(pep, K)
         values, columns = select_modes(eigenvalues)
         if len(values) >= num_modes:

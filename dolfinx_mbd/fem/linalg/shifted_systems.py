@@ -136,7 +136,7 @@ class ShiftedSystems:
 
         The residual is orthogonal to the space. It therefore consists mainly of eigenvectors with
         eigenvalues above those of the space; λ is the median of the eigenvalues of the space, at
-        most that of number `KEPT`.
+        most that of number `KEPT`. The difference counts as at least 0.1 λ_j.
         """
         if not len(load):
             return load, np.full(len(squares), np.nan)  # the error is unknown
@@ -174,8 +174,8 @@ class ShiftedSystems:
         """
         comm, old = self._comm, self._change
         X = self._inverse(forces)
-        vectors, inertia = self._fixed
-        self._remove(X, inertia, vectors)
+        fixed, fixed_inertia = self._fixed
+        self._remove(X, fixed_inertia, fixed)
         begin, end = len(old), len(old) + X.shape[1]
         V, stiff, inertia = (
             self._appended(number, block, begin)
@@ -185,8 +185,8 @@ class ShiftedSystems:
         K, M = (gram(comm, V, A[:, begin:end]) for A in (stiff, inertia))
         size = np.sqrt(np.maximum(np.diag(K[begin:]), 1e-300))
         values, vectors = np.linalg.eigh((K[begin:] + K[begin:].T) / 2 / np.outer(size, size))
-        good = values > INDEPENDENT * values[-1]
-        change = vectors[:, good] / np.sqrt(values[good]) / size[:, None]
+        independent = values > INDEPENDENT * values[-1]
+        change = vectors[:, independent] / np.sqrt(values[independent]) / size[:, None]
         self._K, self._M = (
             _bordered(A, old.T @ B[:begin] @ change, change.T @ B[begin:] @ change)
             for A, B in ((self._K, K), (self._M, M))

@@ -144,7 +144,7 @@ def single_cholesky(
         if not chosen and rows >= MIN_ROWS:
             _log.info("no factor in single precision, which needs one rank and CHOLMOD 5")
         return None
-    operator = create_solver(A).getOperators()[0]  # it remains when the caller destroys A
+    operator = create_solver(A).getOperators()[0]  # a reference that outlives the caller's A
     try:
         preconditioner = _SinglePreconditioner(operator, held)
     except CholmodError as error:

@@ -27,7 +27,7 @@ INTERVAL = 10  # number of iterations between two checks for stagnation
 class IterationError(FactorizationError, EigenError):
     """An iteration that reached neither its tolerance nor the level of round-off.
 
-    `error` and `tolerance` are relative residuals in the norm of the preconditioner.
+    `error` and `tolerance` are relative errors, estimated with the preconditioner.
     """
 
     def __init__(

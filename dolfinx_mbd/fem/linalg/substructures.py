@@ -106,7 +106,6 @@ class _PartFactor(CholmodFactor):
         self._places = np.flatnonzero(last[self._order])
         self.last_rows = self._order[self._places]
         self.corner = self.corner_block(self._places)  # L_p
-        self.values = np.zeros(0)
 
     def _ordering(self, upper: scipy.sparse.csr_matrix, block: int) -> NDArray[np.int32]:
         """Return an ordering of the rows in which the shared unknowns are last."""

@@ -93,12 +93,14 @@ def elastic_modes(
     while True:
         result = pencil.elastic_modes(num_modes, shift)
         errors = round_off(problem, result.vectors[:, :1])
+        # Not less than round-off; ∞ if no modes are requested
         lower = np.max([result.squares[:1], 1e3 * errors], initial=0.0) or np.inf
         if lower > MIN_SHIFT_RATIO * shift:
             break
         shift = lower
-    known = getattr(problem, "materials", None) is not None and not problem.prestress
-    if known and result.vectors.shape[1] and not motions.shape[1]:
+    # K of a material without prestress gives rigid motions no energy
+    invariant = getattr(problem, "materials", None) is not None and not problem.prestress
+    if invariant and result.vectors.shape[1] and not motions.shape[1]:
         result, errors = _without_rigid_energy(problem, held, result, errors)
     warn_of_round_off(result.squares, errors)
     return result
@@ -112,8 +114,8 @@ def _without_rigid_energy(
     A slow mode of a thin held body is for the most part a rigid motion, which has no energy but
     multiplies the round-off in K. With modes Ψ and rigid motions R, the energy of Ψ is that of
     Ψ - R A; A minimizes the estimate of the round-off (see `round_off`). The second result is this
-    estimate for the first ω², plus the square of its first estimate, `errors`, divided by the ω² of
-    the next mode: round-off also mixes the modes with others.
+    estimate for the first ω², plus the square of its first estimate, `errors`, divided by its
+    distance from `result.limit`: round-off also mixes the first mode with modes above this limit.
     """
     vectors, comm = result.vectors, problem.comm
     diagonal = problem.stiffness.getDiagonal()
@@ -167,7 +169,7 @@ class _Pencil:
                     pairs = lowest_modes(K, M, ksp, total, self.held, **self.solver)
                     values, vectors = self._without_motions(pairs[0] - shift, pairs[1])
                     errors = round_off(problem, vectors)
-                if (values < -100 * errors).any():
+                if (values < -100 * errors).any():  # much more negative than by round-off
                     raise FactorizationError(BUCKLED if problem.prestress else NEGATIVE_ENERGY)
                 count = end_of_group(values, num_modes, errors)
                 if count == len(values) and total < self.free:
@@ -203,7 +205,8 @@ class _Pencil:
 def _gap(values: Array, at_least: int, *, complete: bool) -> tuple[int, float]:
     """Return the number of values below the widest gap, and the middle of this gap.
 
-    At least `at_least` values are below the gap.
+    At least `at_least` values are below the gap. If the values are `complete`, or if no gap is
+    known, the limit is above all values.
     """
     if complete or at_least >= len(values):
         return len(values), 1.01 * values[-1] if len(values) else 1.0
