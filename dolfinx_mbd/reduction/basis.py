@@ -58,6 +58,7 @@ class Basis:
     vectors: Array  # (owned dofs, columns), Fortran order
     columns: tuple[Column, ...]
     num_modes: int
+    # indices of the constraint modes of averaged interfaces
     averaged: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     reactions: Array | None = None  # (constraint modes of averaged interfaces, constraint modes)
     cases: UnitCases | None = None

@@ -39,7 +39,7 @@ MOTION_LABELS = {3: ("ux", "uy", "uz", "rx", "ry", "rz"), 2: ("ux", "uy", "rz")}
 # Largest relative errors of a rigid motion of all interfaces. The second limit applies if the
 # residual is round-off (the error is 1e-2 for a strip that is 1000 times as long as thick).
 RIGID_TOLERANCE, LOOSE_RIGID_TOLERANCE = 1e-4, 0.1
-ROUND_OFF_RESIDUAL = 1e-13  # largest residual force / (‖K‖‖u‖) that counts as round-off (1e-15)
+ROUND_OFF_RESIDUAL = 1e-13  # largest residual force / (‖K‖‖u‖), usually 1e-15, of round-off
 BALANCE_TOLERANCE = 1e-8  # relative difference of nodal forces that are balanced, up to round-off
 EXTRA_MODES = 2  # less accurate modes beyond the requested ones, to find the end of a group
 
@@ -225,6 +225,7 @@ class CraigBampton:
         error = float(np.max(_maxima(problem, excess) / _maxima(problem, R)))
         if not error <= RIGID_TOLERANCE:
             residual = self._residual(constraint)
+            # The constraint modes of a single interface are the rigid motions, which replace them
             limit = LOOSE_RIGID_TOLERANCE if len(interfaces) > 1 else np.inf
             if not (residual <= ROUND_OFF_RESIDUAL and error <= limit):
                 raise FactorizationError(
@@ -315,9 +316,9 @@ def _motions_about_centre(interfaces: tuple[MeshInterface, ...], dim: int, mass:
     The constraint modes span the rigid motions, so that their mass matrix determines the centre.
     """
     motions = rigid_rows(interfaces, np.zeros(3), dim)
-    M, centre = motions.T @ mass @ motions, np.zeros(3)
-    centre[:dim] = (M[1, 5], M[2, 3], M[0, 4]) if dim == 3 else (M[1, 2], -M[0, 2])
-    return rigid_rows(interfaces, centre / M[0, 0], dim)
+    M, moments = motions.T @ mass @ motions, np.zeros(3)  # moments are ∫ρx, ∫ρy and ∫ρz
+    moments[:dim] = (M[1, 5], M[2, 3], M[0, 4]) if dim == 3 else (M[1, 2], -M[0, 2])
+    return rigid_rows(interfaces, moments / M[0, 0], dim)
 
 
 def rigid_rows(interfaces: tuple[MeshInterface, ...], point: Array, dim: int) -> Array:

@@ -34,7 +34,7 @@ LoadForm: TypeAlias = Callable[[Expr], ufl.Form]
 
 
 def pressure(mesh: TaggedMesh, group: str) -> LoadForm:
-    """Return a pressure of 1 Pa on a named group of facets; positive pressure pushes.
+    """Return a pressure of 1 Pa on a named group of facets; it acts towards the body.
 
     Args:
         mesh: Mesh with the group.

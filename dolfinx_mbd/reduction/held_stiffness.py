@@ -182,8 +182,8 @@ class BorderedSolver(DirectSolver):
         self._operator = self._ksp.getOperators()[0]
         forces = border @ self._equilibrium_basis
         forces[self._unit_rows] = 0.0
-        self._response = solve(self._ksp, np.asfortranarray(forces))  # K⁻¹ Cᵀ N
-        parts = self._motions(np.hstack([self._response, -self._R]))
+        self._response = solve(self._ksp, np.asfortranarray(forces))  # U = K⁻¹ Cᵀ N
+        parts = self._motions(np.hstack([self._response, -self._R]))  # C [U, −R] for (ν, a)
         self._scale = 1.0 / np.linalg.norm(parts, axis=0)
         self._small = parts * self._scale
         values = np.linalg.svd(self._small / np.linalg.norm(self._small, axis=1)[:, None])[1]
@@ -317,17 +317,20 @@ class HeldStiffness:
         self._solver.destroy()
 
     def constraint_modes(self) -> tuple[Array, Array | None]:
-        """Return one mode per interface coordinate, and the reactions at averaged interfaces."""
+        """Return one mode per interface coordinate, and the reactions at averaged interfaces.
+
+        The reactions have the shape (coordinates of averaged interfaces, modes), or are None.
+        """
         problem, num_rigid = self.problem, self.problem.num_rigid
-        T = np.zeros((problem.num_owned, num_rigid * len(self.interfaces)), order="F")
+        motion = np.zeros((problem.num_owned, num_rigid * len(self.interfaces)), order="F")
         for k, interface in enumerate(self.interfaces):
             if interface.kind == "rigid":
-                T[interface.dofs, num_rigid * k : num_rigid * k + num_rigid] = (
+                motion[interface.dofs, num_rigid * k : num_rigid * k + num_rigid] = (
                     problem.rigid_motions(interface.point, interface.blocks)
                 )
-        B = -multiply(problem.stiffness, T)
-        B[self.dofs] = T[self.dofs]
-        del T
+        B = -multiply(problem.stiffness, motion)
+        B[self.dofs] = motion[self.dofs]
+        del motion
         units = np.eye(B.shape[1])[self.averaged]
         modes, multipliers = self._solver.solve(B, units)
         return modes, -multipliers if len(units) else None

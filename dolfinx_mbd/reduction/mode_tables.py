@@ -38,6 +38,7 @@ def mode_table(modes: ReducedModes, moments: Inertia, dim: int) -> tuple[Mode, .
     rows = []
     for k, (column, frequency) in enumerate(zip(modes.columns, modes.frequencies, strict=True)):
         order = np.argsort(-energy[k], kind="stable")
+        # Directions with 5 % or more after rounding
         main = [f"{100 * energy[k, a]:.0f} % {'xyz'[a]}" for a in order if energy[k, a] > 0.045]
         text = "moves " + ", ".join(main)
         if has_interfaces and modes.orthonormal:

@@ -47,7 +47,7 @@ class Reduction:
         loads: Distributed loads of the reduction by name.
         dampings: Dampings whose sum is the damping of the body.
         residuals: Parts of the displacements under unit ω_iω_j and interface wrenches that the
-            modes do not represent, shape (owned dofs, 6 + loads); None without
+            modes do not represent, shape (owned dofs, 6 + wrench components); None without
             `static_correction=True`.
         omitted: Modes above `up_to`, shape (owned dofs, m), which `sensitivities` uses; None
             without `up_to`.

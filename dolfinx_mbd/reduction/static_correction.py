@@ -28,7 +28,10 @@ from dolfinx_mbd.reduction.stiffening import WRENCH_INDICES, UnitCases
 def residual_displacements(
     body: ReducedBody, modes: Array, cases: UnitCases, dim: int = 3
 ) -> Array:
-    """Return the residual displacements r_j of the unit loads, shape (owned dofs, 6 + loads)."""
+    """Return the residual displacements r_j of the unit loads, shape (owned dofs, unit loads).
+
+    The unit loads are the six spins and 6 (in the plane 3) wrench components for each interface.
+    """
     if body.reference != "mean axis":
         raise InputError(
             f"a static correction needs the mean-axis reference; this body is {body.reference}",
@@ -51,7 +54,7 @@ def residual_displacements(
 
 
 def plane_unit_work(body: ReducedBody, dim: int) -> Array:
-    """Return the work Ψᵀf_j of the unit loads on the modes, shape (n, 6 + loads).
+    """Return the work Ψᵀf_j of the unit loads on the modes, shape (n, unit loads).
 
     In the plane only three components of a wrench are unit loads.
     """
@@ -60,7 +63,7 @@ def plane_unit_work(body: ReducedBody, dim: int) -> Array:
 
 
 def unit_load_histories(body: ReducedBody, motion: Any, dim: int = 3) -> Array:
-    """Return the factors g of the unit loads over time, shape (nt, 6 + loads).
+    """Return the factors g of the unit loads over time, shape (nt, unit loads).
 
     Args:
         body: The reduced body.
@@ -76,8 +79,9 @@ def unit_load_histories(body: ReducedBody, motion: Any, dim: int = 3) -> Array:
     wrenches = getattr(motion, "wrenches", None)
     if wrenches is None:
         wrenches = {name: np.zeros((count, 6)) for name in names}
-    points = [p.name for p in body.points if isinstance(wrenches, Mapping) and p.name in wrenches]
-    if set(points) - set(names):
+    loaded = set(wrenches) - set(names) if isinstance(wrenches, Mapping) else set()
+    points = [p.name for p in body.points if p.name in loaded]
+    if points:
         raise InputError(
             f"forces act at the named points {', '.join(map(repr, points))}: static correction "
             "contains forces at interfaces only. Reduce the body with interfaces there, or without "

@@ -97,7 +97,10 @@ class Truncation(HtmlView):
         return result
 
     def accurate_to(self, tolerance: float) -> float:
-        """Return the frequency, Hz, up to which the error is below a tolerance; 0 without modes."""
+        """Return the frequency, Hz, up to which the error is below a tolerance; 0 without modes.
+
+        It is a multiple of 1/400 of the frequency of the last computed mode.
+        """
         if not len(self.squares):
             return 0.0
         f = np.linspace(0.0, np.sqrt(self.squares[-1]) / (2 * np.pi), 401)[:-1]

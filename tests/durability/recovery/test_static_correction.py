@@ -241,10 +241,14 @@ def test_bad_input(comm: MPI.Intracomm) -> None:
         with pytest.raises(mbd.errors.InputError, match="one for each of 'left', 'right'"):
             recovery.motion(motion)
     loaded = mbd.reduce(
-        mesh, STEEL, interfaces=names, num_modes=1, points={"top": (0.05, 0.01, 0.012)}
+        mesh,
+        STEEL,
+        interfaces=names,
+        num_modes=1,
+        points={"left": (0.0, 0.01, 0.006), "top": (0.05, 0.01, 0.012)},  # one with a shared name
     )
     motion.wrenches = {"left": zero, "right": zero, "top": zero}
-    with pytest.raises(mbd.errors.InputError, match="forces act at the named points 'top'"):
+    with pytest.raises(mbd.errors.InputError, match="forces act at the named points 'top':"):
         unit_load_histories(loaded.body, motion)
     motion.wrenches = {"left": zero, "right": zero + np.nan}
     with pytest.raises(mbd.errors.InputError, match="finite"):
