@@ -318,7 +318,7 @@ def test_bad_settings_are_refused(comm: MPI.Intracomm) -> None:
     with pytest.raises(ValueError, match=r"too many for an iterative solver.*solver='direct'"):
         # The iteration needs 4 free dofs for each vector; the mesh has 81
         reduce(mesh, STEEL, num_modes=18, **both)
-    with pytest.raises(ValueError, match="degree 2 or more; take degree=2"):
+    with pytest.raises(ValueError, match="degree 2 or more; use degree=2"):
         flat(reduce, mesh, STEEL, degree=1, num_modes=1, kind="averaged", **both)
     with pytest.raises(InputError) as error:
         reduce(mesh, STEEL, interfaces=["left"], solver="cg")  # type: ignore[arg-type]
