@@ -107,8 +107,8 @@ def _nearest_cells(mesh: Mesh, points: Array, limit: float) -> tuple[NDArray[np.
             nodes = compat.geometry_dofmap(mesh)
             for k, point in enumerate(points):
                 links = candidates.links(k)
-                cells_x = mesh.geometry.x[nodes[links]]
-                vectors = [geometry.compute_distance_gjk(point[None], x) for x in cells_x]
+                cell_nodes = mesh.geometry.x[nodes[links]]
+                vectors = [geometry.compute_distance_gjk(point[None], x) for x in cell_nodes]
                 gaps = [float(np.linalg.norm(vector)) for vector in vectors]
                 if gaps and min(gaps) <= limit:
                     cells[k], distances[k] = links[np.argmin(gaps)], min(gaps)

@@ -88,5 +88,5 @@ def volume_integral(mesh: Mesh, integrand: Any) -> float:
 
 def squared_norms(mesh: Mesh, *expressions: Any, weight: Any = 1) -> tuple[float, ...]:
     """Return the weighted integrals of the squares of UFL expressions (collective)."""
-    one = fem.Constant(mesh, default_scalar_type(1.0))
-    return tuple(volume_integral(mesh, weight * one * ufl.inner(f, f)) for f in expressions)
+    unit = fem.Constant(mesh, default_scalar_type(1.0))  # for expressions without a mesh, such as 1
+    return tuple(volume_integral(mesh, weight * unit * ufl.inner(f, f)) for f in expressions)
