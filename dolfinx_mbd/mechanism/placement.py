@@ -118,7 +118,8 @@ def _rotation_towards(body: Any, by: str, towards: Any, origin: Array) -> Array:
     normal = np.cross(old, new)
     angle = np.arctan2(np.linalg.norm(normal), old @ new)
     if np.linalg.norm(normal) < 1e-9:
-        # Half a turn: about the axis of the frame closest to a normal of d, preferably z
+        # The directions are parallel or opposite, and every normal of `old` can be the axis: take
+        # the axis of the frame that is closest to a normal, preferably z
         normal = axes[:, np.argmin(np.abs(axes.T @ old) - [0.0, 0.0, 1e-9])]
         normal = normal - (normal @ old) * old
     return rotations.exp_rotation(angle * normal / np.linalg.norm(normal))

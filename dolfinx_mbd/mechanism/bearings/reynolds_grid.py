@@ -114,6 +114,7 @@ class ReynoldsGrid:
         nodes = ~np.isnan(inside)
         self._fixed[nodes], self._q[nodes] = 1, inside[nodes]
         self._free = 1 - self._fixed
+        # Arrays of the kernels, as described in `kernels.films.reynolds`
         self._number, self._size = np.zeros_like(self._fixed), np.zeros(2, np.int64)
         self._flow: Array = np.zeros((11, n, m + 1))
         self._band: Array = np.zeros(n * (m - 1) * (2 * m - 1 + PADDING))
@@ -238,7 +239,7 @@ class ReynoldsGrid:
             C: Weights of the pressures of film and asperities, (k, n, m+1).
 
         Returns:
-            ∂f/∂h (k, n, m+1), ∂f/∂ḣ (k, n, m+1) and ∂f/∂Ω (k,).
+            ∂f/∂h (k, n, m+1), ∂f/∂ḣ (k, n, m+1) and ∂f/∂Ω (k,) with the speed Ω.
         """
         k = len(C)
         weights = np.ascontiguousarray(C.transpose(1, 2, 0))

@@ -25,7 +25,7 @@ class Oil:
     Attributes:
         viscosity: Viscosity μ₀ at atmospheric pressure, Pa s.
         pressure_coefficient: Coefficient α of Barus' law μ = μ₀ e^{αp}, 1/Pa; mineral oils have
-            about 1e-8 to 2.5e-8. Above p = 9.2/α the tangent of the law is used.
+            about 1e-8 to 2.5e-8. Above p = 9.2/α, where μ = 1e4 μ₀, its tangent is used.
 
     Raises:
         InputError: The viscosity is not positive, or the coefficient is negative.

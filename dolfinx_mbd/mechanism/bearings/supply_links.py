@@ -37,6 +37,7 @@ def supply_links(
     for area, level in zip(areas, levels, strict=True):
         covered = area.covers(theta, z)
         low, high = _crossed(theta, z, area)
+        # An area without nodes that crosses at most one interval becomes a node without links
         if not covered.any() and np.count_nonzero(low <= high) < 2:
             low[:], covered[area.nearest(theta, z)] = np.inf, True
             _warn_of_size(area, len(theta), len(z) - 1)
@@ -46,12 +47,13 @@ def supply_links(
         pressures[0][earlier], pressures[1][later] = level, level
     links, ends = [], []
     for row in np.argwhere(first <= last):
-        kind, i, j = (int(index) for index in row)
+        kind, i, j = (int(index) for index in row)  # kind 0: around the bore, 1: along it
         other = ((i + 1) % n, j) if kind == 0 else (i, j + 1)
         gap = first[kind, i, j], 1.0 - last[kind, i, j]
         for k, (node, neighbour) in enumerate((((i, j), other), (other, (i, j)))):
             if np.isnan(inside[node]):
                 links.append((*node, *neighbour))
+                # The kernels compute the conductance, which is zero here
                 ends.append((gap[k], pressures[k, kind, i, j], 0.0))
     return (
         inside,
