@@ -359,8 +359,8 @@ class FourStrokePressure(_Curve):
             x = np.clip((degrees - start) / length, 0.0, 1.0)
             return a + (b - a) * 0.5 * (1.0 - np.cos(np.pi * x))
 
-        # The pressure falls to that of the exhaust over 70°, and to that of the intake over 40° around
-        # the top dead centre of the gas exchange, 360°
+        # The pressure falls to that of the exhaust over 70°, and to that of the intake over 40°
+        # around the top dead centre of the gas exchange, 360°
         before = np.arange(-180.0, closed[0], 1.0)
         exhaust = np.arange(float(closed[-1]) + 1.0, 340.0, 1.0, dtype=float)
         overlap = np.arange(340.0, 540.0 + 0.5, 1.0, dtype=float)
