@@ -272,6 +272,7 @@ class ElasticBearing(FiniteBearing):
 
     def gap_by_poses(self, pair: FramePair) -> Array:
         """Return the derivatives (m, 12) of the coefficients of the gap with respect to poses."""
+        # By virtual work, the wrenches of unit loads are the derivatives of e and t by the poses
         y, loads = self.pair_motion(pair), np.eye(4, 5)
         return self._by_journal @ np.array([film_wrenches(pair.Q1, y, load) for load in loads])
 

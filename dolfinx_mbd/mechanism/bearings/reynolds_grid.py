@@ -119,7 +119,7 @@ class ReynoldsGrid:
         self._flow: Array = np.zeros((11, n, m + 1))
         self._band: Array = np.zeros(n * (m - 1) * (2 * m - 1 + PADDING))
         self.pressures, self._slopes = np.zeros((2, n, m + 1)), np.zeros((2, n, m + 1))
-        self._still: Array = np.zeros((n, m + 1))
+        self._still: Array = np.zeros((n, m + 1))  # displacement or rate of a rigid bore
         self.fraction: Array = np.ones((n, m + 1))
         self._h, self._rate, self._speed = self._still, self._still, 0.0
 
@@ -390,9 +390,9 @@ class ReynoldsGrid:
         return float((total + self._link_flow(to_ends=False)) / (12.0 * self.values[VISCOSITY]))
 
     def _link_flow(self, *, to_ends: bool) -> float:
-        """Return 12 μ₀ times the flow from the edges of supplies, or of that to the ends only."""
+        """Return 12 μ₀ times the flow from the edges of supplies, or of its part to the ends."""
         links, (_, level, conductance) = self._links[0], self._links[1].T
         i, j, i1, _ = links.T
         inside = (j > 0) & (j < len(self.z) - 1)
-        counts = (i == i1) & ~inside if to_ends else (i == i1) | inside
-        return float((conductance * (level - self._q[i, j]))[counts].sum())
+        selected = (i == i1) & ~inside if to_ends else (i == i1) | inside
+        return float((conductance * (level - self._q[i, j]))[selected].sum())

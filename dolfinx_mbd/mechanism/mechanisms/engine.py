@@ -161,7 +161,7 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
         shaft.check_places(design)
     ground, carrier, places, mount_loads = _carrier(design, shaft, crankcase, mounts, damping_ratio)
     check_fits(design, shaft, crankcase, rods, ends, clearances)
-    flexible = damping_ratio, stiffening
+    damping_and_stiffening = damping_ratio, stiffening
     if shaft is None:
         bodies, joints, crank_loads = _rigid_crank(
             places, design, crankcase, angle, clearances["main"]
@@ -169,7 +169,7 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
         pins = [f"pin {k + 1}" for k in range(design.cylinders)]
     else:
         bodies, joints, crank_loads = _reduced_crank(
-            places, design, shaft, angle, flexible, clearances["main"]
+            places, design, shaft, angle, damping_and_stiffening, clearances["main"]
         )
         cylinders_per_pin = design.cylinders // len(shaft.pins)
         pins = [shaft.pins[k // cylinders_per_pin] for k in range(design.cylinders)]
@@ -368,12 +368,13 @@ def _reduced_crank(
     design: EngineDesign,
     shaft: EngineCrank,
     angle: float,
-    flexible: tuple[float | None, bool | None],
+    damping_and_stiffening: tuple[float | None, bool | None],
     clearances: Sequence[JointClearance | None],
 ) -> tuple[list[Body], list[Joint], list[Load]]:
     """Return reduced crank and flywheel, their joints, and films or contacts of main bearings."""
     rotation = np.array([np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2)])
-    crank = FlexibleBody("crank", shaft.body, (0.0, 0.0, 0.0), rotation, *flexible)
+    origin = (0.0, 0.0, 0.0)
+    crank = FlexibleBody("crank", shaft.body, origin, rotation, *damping_and_stiffening)
     bodies: list[Body] = [crank]
     mains = dict(zip(_main_names(shaft.mains), map(crank.frame, shaft.mains), strict=True))
     joints, loads = _main_bearings(places, mains, clearances)
