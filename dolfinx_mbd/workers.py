@@ -131,7 +131,7 @@ def _pack(value: Any) -> bytes:
         ) from error
 
 
-_unpack = lru_cache(maxsize=1)(cloudpickle.loads)
+_unpack = lru_cache(maxsize=1)(cloudpickle.loads)  # once in each process
 
 
 def _work(data: bytes, item: bytes) -> Any:

@@ -65,7 +65,8 @@ def place(
         raise InputError("give axes (of the frame) or rotation (of the body), not both")
     if axes is not None:
         _, frame_axes = _pose(body, by)
-        R = rotation_matrix("axes", axes) @ (R.T @ frame_axes).T
+        axes_in_body = R.T @ frame_axes
+        R = rotation_matrix("axes", axes) @ axes_in_body.T
     elif rotation is not None:
         R = rotations.rotation_matrix(checked_rotation("rotation", rotation))
     result: B = replace(body, rotation=R)

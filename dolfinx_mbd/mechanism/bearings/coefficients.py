@@ -86,9 +86,9 @@ class BearingCoefficients:
         K, C = self.stiffness, self.damping
         cross = K[:, 0, 1] * C[:, 1, 0] + K[:, 1, 0] * C[:, 0, 1]
         direct = K[:, 0, 0] * C[:, 1, 1] + K[:, 1, 1] * C[:, 0, 0]
-        stiffness = (direct - cross) / (C[:, 0, 0] + C[:, 1, 1])  # m ω²
+        stiffness = (direct - cross) / (C[:, 0, 0] + C[:, 1, 1])  # m ω², imaginary part
         remainder = (stiffness - K[:, 0, 0]) * (stiffness - K[:, 1, 1]) - K[:, 0, 1] * K[:, 1, 0]
-        square = remainder / np.linalg.det(C)  # ω²
+        square = remainder / np.linalg.det(C)  # ω², real part
         can_whirl = square > 0.0
         square = np.where(can_whirl, square, 1.0)
         mass = np.where(can_whirl, np.maximum(stiffness, 0.0) / square, np.inf)

@@ -197,6 +197,7 @@ class GearPair(LawElement, ContactElement):
         curvature = math.copysign(math.cos(alpha) ** 2 / (a * math.sin(alpha)), total)
         u = self._rotation(y) - (self.offset or 0.0)
         u -= self._pitch * round(u / self._pitch)
+        # Unit vectors along and across the line of centres, and the x axis of the second wheel
         c, t = np.array([cx, cy]) / a, np.array([-cy, cx]) / a
         x, n = np.array([ax, ay]) / size, np.array([-ay, ax]) / size
         u_gradient, u_hessian = np.zeros(6), np.zeros((6, 6))

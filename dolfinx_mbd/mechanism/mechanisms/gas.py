@@ -340,14 +340,13 @@ class FourStrokePressure(_Curve):
         top = crank.motion(crank.top_angle).slider
         motion = crank.motion(np.deg2rad(degrees) + crank.top_angle)
         volume = clearance + self.area * (top - motion.slider)
-        work = np.diff(burnt) * heat * (self.polytropic - 1)
-        # exact along a polytrope; the heat of an interval is released at the mean volume of the
-        # interval
+        gain_times_volume = np.diff(burnt) * heat * (self.polytropic - 1)
+        # Exact along a polytrope; the heat of an interval is released at its mean volume
         ratio = (volume[:-1] / volume[1:]) ** self.polytropic
-        gain = work / (0.5 * (volume[:-1] + volume[1:]))
+        gain = gain_times_volume / (0.5 * (volume[:-1] + volume[1:]))
         pressure = np.empty_like(degrees)
         pressure[0] = self.intake_pressure
-        for k in range(len(work)):
+        for k in range(len(gain)):
             pressure[k + 1] = (pressure[k] + 0.5 * gain[k]) * ratio[k] + 0.5 * gain[k]
         return pressure
 
