@@ -68,10 +68,9 @@ def rigid_rod(
     width = number("thickness", thickness, low=0.0, unit="m")
     x = 0.5 * length if centre is None else number("centre", centre, unit="m")
     across = mass * width * width / 12  # ∫ρ y² and ∫ρ z²
-    along = mass * length * length / 12  # ∫ρ (x − centre)²
-    if inertia is not None:
-        along = number("inertia", inertia, low=across, unit="kg m²") - across
-    second = np.diag([along + mass * x * x, across, across])
+    J = mass * length * length / 12 + across if inertia is None else inertia
+    J = number("inertia", J, low=across, unit="kg m²")
+    second = np.diag([J - across + mass * x * x, across, across])
     points = (ENDS[0], np.zeros(3)), (ENDS[1], np.array([length, 0.0, 0.0]))
     return ReducedBody.from_arrays(
         name=name,
