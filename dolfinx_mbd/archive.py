@@ -92,7 +92,7 @@ def read_archive_file(
         else:
             arrays = {name: _array(archive, info) for name, info in members.items()}
     if not checked:
-        text = f"{path}: this {kind.title} has no checksum (format version 1), so that damage can "
+        text = f"{path}: this {kind.title} has no checksum (format version 1), so damage can "
         warn(FileWarning(f"{text}remain undetected; write the file again"))
     return header, arrays
 
@@ -172,10 +172,10 @@ def _checked_arrays(
 def _array(
     archive: zipfile.ZipFile,
     info: zipfile.ZipInfo,
-    entries: tuple[str, list[int]] | None = None,
+    entry: tuple[str, list[int]] | None = None,
     digest: Any = None,
 ) -> NDArray[Any]:
-    """Read an array, check its type and shape, and add its bytes to the digest."""
+    """Read an array, compare its type and shape with `entry`, and add its bytes to `digest`."""
     with archive.open(info) as member:
         version = np.lib.format.read_magic(member)  # type: ignore[no-untyped-call]
         formats = np.lib.format
@@ -183,7 +183,7 @@ def _array(
         shape, fortran, dtype = read(member)  # type: ignore[no-untyped-call]
         if dtype.hasobject:
             raise ValueError(f"{info.filename} contains Python objects")
-        if entries is not None and [dtype.str, list(shape), fortran] != [*entries, False]:
+        if entry is not None and [dtype.str, list(shape), fortran] != [*entry, False]:
             raise ValueError(f"{info.filename} has a type or shape that differs from the header")
         count = math.prod(shape)
         if count * dtype.itemsize != info.file_size - member.tell():

@@ -336,6 +336,7 @@ def rotation_matrix(argument: str, value: Any) -> Any:
     import numpy as np
 
     axes = array(argument, value, (3, 3))
+    # Without the first condition, the products of large numbers would overflow
     orthonormal = np.abs(axes).max() < 2 and np.allclose(axes.T @ axes, np.eye(3), atol=1e-8)
     if not orthonormal or np.linalg.det(axes) < 0:
         reject(argument, value, "a rotation matrix: orthonormal columns, a right-handed triad")

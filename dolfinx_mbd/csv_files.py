@@ -35,13 +35,13 @@ def write_table(path: str | Path, names: Sequence[str], columns: Array) -> Path:
 
 
 def _is_table(path: Path, head: str) -> bool:
-    """Return whether a file begins with a line of names, or with quantities of a run."""
+    """Return whether a file begins with `head`, or with quantities such as `rod.force.x [N]`."""
     with path.open("rb") as file:
         line = file.readline(2**20).decode(errors="replace")
     time, _, names = line.strip().partition(",")
     columns = next(csv.reader([names]), [])
-    runs = all(re.fullmatch(r"[^\[\]]+\.[^\[\]]+ \[[^\[\]]+\]", name) for name in columns)
-    return line == head or (time == "time [s]" and bool(columns) and runs)
+    have_units = all(re.fullmatch(r"[^\[\]]+\.[^\[\]]+ \[[^\[\]]+\]", name) for name in columns)
+    return line == head or (time == "time [s]" and bool(columns) and have_units)
 
 
 def _table_cell(text: str) -> str:

@@ -236,5 +236,5 @@ def restore_warnings() -> None:
 
 
 def _is_inside(module: str) -> bool:
-    """Return whether a module belongs to this package."""
+    """Return whether a module is in this package, or is `contextlib`, which calls its functions."""
     return module.partition(".")[0] in ("dolfinx_mbd", "contextlib")

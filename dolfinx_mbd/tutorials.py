@@ -299,12 +299,12 @@ def shank_section(geometry: ConnectingRod, height: float | None = None) -> Secti
     if height is None:
         height = 0.5 * (geometry.shank_big + geometry.shank_small)
     width, flange, thin = geometry.flange_width, geometry.flange_thickness, geometry.web_thickness
-    web = height - 2 * flange
+    web = height - 2 * flange  # height of the web
     return Section(
-        width * height - (width - thin) * web,
-        (2 * flange * width**3 + web * thin**3) / 12,
-        (width * height**3 - (width - thin) * web**3) / 12,
-        (2 * width * flange**3 + web * thin**3) / 3,
+        area=width * height - (width - thin) * web,
+        Iyy=(2 * flange * width**3 + web * thin**3) / 12,
+        Izz=(width * height**3 - (width - thin) * web**3) / 12,
+        torsion=(2 * width * flange**3 + web * thin**3) / 3,
     )
 
 
@@ -322,7 +322,8 @@ def middle_acceleration(radius: float, length: float, speed: float, time: np.nda
     """
     rigid = SliderCrank(radius, length).motion(speed * time, speed)
     pin = -radius * speed**2 * np.stack([np.cos(speed * time), np.sin(speed * time)], axis=1)
-    middle = 0.5 * (pin + np.stack([rigid.slider_acceleration, 0 * time], axis=1))
+    slider = np.stack([rigid.slider_acceleration, 0 * time], axis=1)
+    middle = 0.5 * (pin + slider)  # accelerations along the global axes x and y
     cos, sin = np.cos(rigid.rod_angle), np.sin(rigid.rod_angle)
     return np.stack(
         [cos * middle[:, 0] + sin * middle[:, 1], cos * middle[:, 1] - sin * middle[:, 0]], axis=1

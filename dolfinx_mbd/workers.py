@@ -52,7 +52,7 @@ def runs_under_mpi() -> bool:
 
 
 def worker_count(workers: int | None) -> int:
-    """Return the number of worker processes; by default one per core of this process."""
+    """Return the number of worker processes, by default one per core; 0 or 1 is this process."""
     if workers is not None and integer("workers", workers, low=0) < 2:
         return workers
     if runs_under_mpi():
@@ -131,7 +131,7 @@ def _pack(value: Any) -> bytes:
         ) from error
 
 
-_unpack = lru_cache(maxsize=1)(cloudpickle.loads)
+_unpack = lru_cache(maxsize=1)(cloudpickle.loads)  # once in each process
 
 
 def _work(data: bytes, item: bytes) -> Any:

@@ -118,5 +118,5 @@ def _length(argument: str, value: Any) -> Any:
     """Return a checked length, m: a positive number, or a UFL expression."""
     length = positive(argument, value, "m")
     if not isinstance(length, Expr) and not 1e-30 < length < 1e30:
-        reject(argument, value, "a length in m")
+        reject(argument, value, "a length from 1e-30 to 1e30 m")
     return length

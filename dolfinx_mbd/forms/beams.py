@@ -103,13 +103,13 @@ class Beam:
         value, f = fibre(zero, zero), fibre(y, z)
         if not isinstance(f, ufl.Form):
             value, f = (as_ufl_value(each, "fibre(y, z)", ((),)) for each in (value, f))
-            return self._moments(value, f, y, z)
+            return self._integral(value, f, y, z)
         pairs = zip(value.integrals(), f.integrals(), strict=True)
         return ufl.Form(
-            [b.reconstruct(self._moments(a.integrand(), b.integrand(), y, z)) for a, b in pairs]
+            [b.reconstruct(self._integral(a.integrand(), b.integrand(), y, z)) for a, b in pairs]
         )
 
-    def _moments(self, value: Expr, f: Expr, y: Any, z: Any) -> Expr:
+    def _integral(self, value: Expr, f: Expr, y: Any, z: Any) -> Expr:
         """Return the integral of `over_section` of f, whose value at y = z = 0 is `value`."""
         s = self.section
         f_y, f_z = ufl.diff(f, y), ufl.diff(f, z)

@@ -183,8 +183,8 @@ class Cable:
         line, rate = CableField(coefficient("q", q)), CableField(v)
         rate_of_curvature = ufl.derivative(line.curvature, q, v)
         square_of_normal_part = ufl.dot(rate_of_curvature, rate_of_curvature)
-        along = ufl.dot(line.first, rate_of_curvature)
-        square_of_normal_part -= along**2 / ufl.dot(line.first, line.first)
+        product = ufl.dot(line.first, rate_of_curvature)
+        square_of_normal_part -= product**2 / ufl.dot(line.first, line.first)
         strain_rate = ufl.dot(line.first, rate.first)
         form = self.axial_stiffness * strain_rate**2 * _STRETCH_MEASURE
         form += self.bending_stiffness * square_of_normal_part * _BENDING_MEASURE

@@ -381,9 +381,9 @@ def hamilton(body: MovingBody, pi: Expr, pi_dot: Expr, v: Expr) -> CanonicalEqua
     Source: Scutaru and Vlase (2023), eqs. 28 to 32 and 42.
     """
     s, symbol = _Symbols(body), ufl.variable(pi)
-    density = _legendre(s, symbol)
+    rho, energy = s.density, _legendre(s, symbol)  # p·u̇ − T per volume, a part of H
     return CanonicalEquations(
-        (s.density * ufl.inner(body.u_dot, v) - _directional(density, symbol, v)) * body.measure,
-        (s.density * ufl.inner(pi_dot, v) + _directional(density, s.u, v)) * body.measure
+        (rho * ufl.inner(body.u_dot, v) - _directional(energy, symbol, v)) * body.measure,
+        (rho * ufl.inner(pi_dot, v) + _directional(energy, s.u, v)) * body.measure
         + ufl.derivative(body.potential(), body.u, v),
     )

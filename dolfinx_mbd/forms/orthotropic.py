@@ -73,7 +73,7 @@ class Orthotropic:
             alphas = alpha if isinstance(alpha, (list, tuple, np.ndarray)) else (alpha,) * 3
             values["thermal_expansion"] = _three_numbers("thermal_expansion", alphas)
         assign(self, **values)
-        scale = np.sqrt(np.outer(self.young, self.young))
+        scale = np.sqrt(np.outer(self.young, self.young))  # makes the compliance dimensionless
         if not np.linalg.eigvalsh(self._compliance() * scale)[0] > 0:
             expected = (
                 "such that every strain stores positive energy with these moduli; "
@@ -163,8 +163,8 @@ class Orthotropic:
 
 def _three_numbers(argument: str, values: Any) -> tuple[float, float, float]:
     """Return three finite numbers as floats."""
-    one, two, three = array(argument, values, (3,), expected="three finite numbers")
-    return float(one), float(two), float(three)
+    first, second, third = array(argument, values, (3,), expected="three finite numbers")
+    return float(first), float(second), float(third)
 
 
 def _checked_axes(axes: Any) -> Array | Expr:

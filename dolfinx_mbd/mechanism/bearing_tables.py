@@ -186,7 +186,7 @@ def _columns(path: Path) -> dict[str, Any]:
     names, factors = [], []
     for cell in header:
         name, _, unit = cell.strip().lower().partition("[")
-        unit = unit.rstrip("] ").replace("·", "*") or "rad/s"
+        unit = unit.rstrip("] ").replace("·", "*") or "rad/s"  # no unit: factor 1, SI units
         if unit not in _UNITS:
             raise ValueError(f"column {cell!r}: known units are {', '.join(_UNITS)}")
         names.append(name.strip())

@@ -303,9 +303,9 @@ class FlexibleBody(FloatingBody):
 
     Its named points (`points` of a reduction) are frames too, with the axes of the body frame. They
     transmit forces, but no moments. Forces, spring-dampers, and spherical and distance joints can
-    act at them; joints can keep them on lines and planes. The modes represent only part of the
-    deformation that a concentrated force causes; use an interface if the compliance near the point
-    matters.
+    act at them; joints can keep them on lines, planes and curves. The modes represent only part of
+    the deformation that a concentrated force causes; use an interface if the compliance near the
+    point matters.
 
     Attributes:
         name: Name in the system and in the results.

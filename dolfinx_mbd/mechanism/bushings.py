@@ -87,7 +87,7 @@ class Bushing(LawElement):
             reject(label, neutral, expected, InputTypeError)
         x = array(label, neutral[0], (3,), expected=expected)
         R = array(label, neutral[1], (3, 3), expected=expected)
-        if not np.allclose(R.T @ R, np.eye(3), atol=1e-9):
+        if not np.allclose(R.T @ R, np.eye(3), atol=1e-9) or np.linalg.det(R) < 0:
             reject(label, neutral, expected)
         assign(self, _neutral=(x, R))
 

@@ -68,9 +68,9 @@ class FloatingBody:
     ) -> None:
         """Set the attributes from moments, elastic matrices, frames, pose and velocities.
 
-        S and H are the first and second moments, `matrices` the elastic mass, damping and
-        stiffness, `frames` points, axes and motions per mode of the frames, and `start` position,
-        rotation, velocity and omega.
+        S, (1 + n, 3), and H, (1 + n, 1 + n, 3, 3), are the first and second moments of x and the n
+        modes, `matrices` the elastic mass, damping and stiffness, `frames` points, axes and motions
+        per mode of the frames, and `start` position, rotation, velocity and omega.
         """
         label, n, count = f"body {self.name!r}", len(S) - 1, len(frames)
         rows = H.transpose(0, 2, 3, 1).reshape(9 * (n + 1), n + 1)

@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 
 
 class FramePair(NamedTuple):
-    """Positions, rotations and velocities (6,) of two frames in global components."""
+    """Positions p, axes Q as columns and velocities u (6,) of two frames in global components."""
 
     p1: Array
     Q1: Array
@@ -176,7 +176,7 @@ class FilmElement(PairElement):
         "side_flow": RunQuantity("m³/s"),
         "supply_flow": RunQuantity("m³/s"),
         "content_rate": RunQuantity("m³/s"),
-        "filled_part": RunQuantity(""),
+        "filled_part": RunQuantity("1"),
         "friction_power": RunQuantity("W"),
     }
     clearance: float

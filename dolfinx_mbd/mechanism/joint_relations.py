@@ -46,10 +46,11 @@ class JointRelation(ABC):
         held: Relative motions that the joint constrains in addition, as in `JOINT_KINDS`.
         on_velocities: Numbers of the constraints that restrict velocities only.
         motions: Free motions about and along z that are single coordinates.
-        point_ends: Ends of the joint, ``first`` and ``second``, on which it exerts no moment.
+        point_ends: Ends, ``first`` or ``second``, on which the joint exerts no moment, so that they
+            may be named points of flexible bodies.
         reports_multipliers: Whether results contain the negative multipliers by their numbers, and
             not the force and moment on the second frame in components of the first frame.
-        mark: Shape in pictures.
+        mark: Shape of the joint in pictures.
 
     Example:
         A point on the surface of a sphere:
@@ -113,7 +114,10 @@ class JointRelation(ABC):
         return values, np.array([item.slopes(*point) for item, *point in points])
 
     def placed(self, label: str, pair: FramePair) -> dict[str, Any]:
-        """Return the fields of the joint that follow from its frames at the initial positions."""
+        """Return the fields of the joint that follow from its frames at the initial positions.
+
+        They are keyword arguments of `Joint`, for example its `length`; `label` begins messages.
+        """
         return {}
 
     def problem(self, d: Array, R: Array) -> str:
@@ -138,7 +142,7 @@ class Distance(JointRelation):
 
     def values(self, d: Array, R: Array) -> Array:
         """Return |d| − L."""
-        (values,), _ = distance_rows(self.parameters([self]), d[None])  # for one joint
+        (values,), _ = distance_rows(self.parameters([self]), d[None])
         return np.asarray(values)
 
     def slopes(self, d: Array, R: Array) -> Array:
@@ -155,7 +159,7 @@ class Distance(JointRelation):
 
     @classmethod
     def parameters(cls, relations: Sequence[Any]) -> Array:
-        """Return the lengths (pairs,)."""
+        """Return the lengths (pairs,), zero before `placed`."""
         return np.array([item.length or 0.0 for item in relations])
 
     @classmethod
@@ -164,7 +168,7 @@ class Distance(JointRelation):
         return distance_rows(parameters, d)
 
     def placed(self, label: str, pair: FramePair) -> dict[str, Any]:
-        """Return the length of the joint."""
+        """Return the initial distance of the points as `length`, unless the length is given."""
         if self.length is not None:
             return {}
         length = float(np.linalg.norm(pair.p2 - pair.p1))

@@ -430,8 +430,8 @@ class Driver:
             angle = rate = acceleration = math.nan
         if not math.isfinite(angle + rate + acceleration):
             raise InputError(
-                f"driver {self.name!r}: motion({t:g}) must return angle (rad), rate (rad/s) and "
-                f"acceleration (rad/s²), three finite numbers; got {value!r}. differentiated(...) "
+                f"driver {self.name!r}: motion({t:g}) must return angle (rad) or displacement (m), "
+                f"rate and acceleration, three finite numbers; got {value!r}. differentiated(...) "
                 "or integrated(...) create such a function from the position or the rate alone",
                 argument="motion",
                 value=value,

@@ -57,8 +57,9 @@ class PairMotion(NamedTuple):
 class LawElement(PairElement):
     """Base class of force elements that are a law (F, M, g) = f(t, d, R, v, ω, x).
 
-    All vectors have components in the axes of the first frame. F and M act on the second frame, and
-    g are the rates of the m states x; most elements have none.
+    t, d, R, v, ω and x are the entries of a `PairMotion`. All vectors have components in the axes
+    of the first frame. F and M act on the second frame, and g are the rates of the m states x; most
+    elements have none.
     """
 
     timed: ClassVar[bool] = True  # the methods have time and states as further arguments

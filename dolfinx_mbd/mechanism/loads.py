@@ -103,7 +103,7 @@ def slopes(
 ) -> tuple[float, float]:
     """Return the derivatives of `function(s, rate)` by central differences.
 
-    `step` is the step of s, by default 1e-6 times its size.
+    `step` is the step of s, by default 1e-6 times its size, which is taken as 0.01 or more.
     """
     h, h_rate = step or 1e-6 * max(1e-2, abs(s)), 1e-6 * max(1.0, abs(rate))
     by_s = (function(s + h, rate) - function(s - h, rate)) / (2 * h)

@@ -25,7 +25,7 @@ _FIRST_DERIVATIVE = np.array([-1.0, 9.0, -45.0, 0.0, 45.0, -9.0, 1.0]) / 60.0
 _SECOND_DERIVATIVE = np.array([2.0, -27.0, 270.0, -490.0, 270.0, -27.0, 2.0]) / 180.0
 
 _SAMPLES = 20  # times at which a motion is checked
-_GOLDEN_RATIO = 0.6180339887498949  # its multiples are spread evenly over a run, but not equally
+_GOLDEN_RATIO = 0.6180339887498949  # its multiples modulo 1 fill [0, 1] evenly without a period
 # Lengths of the intervals relative to the duration of the run
 _SPANS = (1e-5, 1e-4, 1e-6, 1e-3, 1e-7, 1e-2)
 _TOLERANCE = 1e-2  # largest relative difference of a correct derivative

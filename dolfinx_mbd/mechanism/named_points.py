@@ -43,7 +43,7 @@ def with_named_points(bodies: Sequence[Body], parts: Sequence[Joint | Load]) -> 
                     f"{kind} {part.name!r} exerts a moment on point {frame!r} of body "
                     f"{body!r}, but a named point transmits forces only: forces, spring-"
                     "dampers, spherical and distance joints may act at it, and it may slide on "
-                    "a line or a plane. Make it an interface of the reduction",
+                    "a line, a plane or a curve. Make it an interface of the reduction",
                     argument=end,
                     value=ref,
                 )

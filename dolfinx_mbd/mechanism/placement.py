@@ -65,7 +65,8 @@ def place(
         raise InputError("give axes (of the frame) or rotation (of the body), not both")
     if axes is not None:
         _, frame_axes = _pose(body, by)
-        R = rotation_matrix("axes", axes) @ (R.T @ frame_axes).T
+        axes_in_body = R.T @ frame_axes
+        R = rotation_matrix("axes", axes) @ axes_in_body.T
     elif rotation is not None:
         R = rotations.rotation_matrix(checked_rotation("rotation", rotation))
     result: B = replace(body, rotation=R)
@@ -118,7 +119,8 @@ def _rotation_towards(body: Any, by: str, towards: Any, origin: Array) -> Array:
     normal = np.cross(old, new)
     angle = np.arctan2(np.linalg.norm(normal), old @ new)
     if np.linalg.norm(normal) < 1e-9:
-        # Half a turn: about the axis of the frame closest to a normal of d, preferably z
+        # The directions are parallel or opposite, and every normal of `old` can be the axis: take
+        # the axis of the frame that is closest to a normal, preferably z
         normal = axes[:, np.argmin(np.abs(axes.T @ old) - [0.0, 0.0, 1e-9])]
         normal = normal - (normal @ old) * old
     return rotations.exp_rotation(angle * normal / np.linalg.norm(normal))

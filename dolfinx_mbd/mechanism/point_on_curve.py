@@ -204,7 +204,8 @@ class Curve:
             c, c1, c2 = (self.derivative(u, k) for k in range(3))
             difference = point - c
             square = float(c1 @ c1)
-            # Newton's method; far from the curve, the lower bound keeps its direction
+            # Newton's method; D may be small or negative far from the curve, where the lower bound
+            # keeps the step towards the nearest point
             step = float(difference @ c1) / max(square - float(difference @ c2), 0.5 * square)
             u += step
             if abs(step) <= 1e-15 * max(abs(u), float(fine[-1] - fine[0])):
@@ -300,7 +301,7 @@ def _normal_fields(
         normal = first[max(k - 1, 0)]
         normal = normal - (normal @ t) * t
         size = float(np.linalg.norm(normal))
-        if size < 0.1:
+        if size < 0.1:  # sin 6°: the tangent turned by almost a right angle
             raise InputError("the direction of the curve jumps between two points; use more points")
         first[k] = normal / size
     second = np.cross(tangents, first)

@@ -55,7 +55,7 @@ class RackAndPinion(JointRelation):
         return out
 
     def initial_problem(self, d: Array, R: Array) -> str:
-        """Return a text if the axis of the pinion is not perpendicular to the rack.
+        """Return a text if the axis of the pinion is not parallel to the z axis of the rack.
 
         Later the axis may tilt, if other joints permit it.
         """

@@ -24,7 +24,7 @@ __all__ = ["KnifeEdge", "RollingBall", "RollingDisc", "knife_edge", "rolling_bal
 
 Array = NDArray[np.float64]
 
-_MIN_SINE = 1e-3  # sine of the angle between a rolling disc and the plane
+_MIN_SINE = 1e-3  # smallest sine of the angle between a rolling disc and the plane
 _ROWS = {ALONG_X: "slip along x", ALONG_Y: "slip along y", ALONG_Z: "height above the plane"}
 
 

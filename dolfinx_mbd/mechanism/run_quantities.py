@@ -36,7 +36,7 @@ class RunQuantity(NamedTuple):
     """Unit and components of a quantity of a part.
 
     Attributes:
-        unit: Unit, such as ``N m``; "1" for a pure number.
+        unit: Unit, such as ``N m``; "1" for a pure number, "SI" if the entries have several units.
         components: Names of the components of a vector, one letter each; by default they are
             numbered from 1.
         counts: What numbered components belong to, in the names of coordinates of datasets.

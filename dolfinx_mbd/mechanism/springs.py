@@ -172,8 +172,8 @@ class JointSpring(JointElement):
         free: Unloaded rotation (rad) or displacement (m) of the joint; by default the initial
             value.
         law: Function `law(s, rate)` that returns the resisting torque (N m) or force (N) for a
-            rotation or displacement s relative to `free` and its rate; the law replaces stiffness
-            and damping.
+            rotation or displacement s relative to `free` and its rate, or an expression such as
+            ``"1e3*s**3"``; the law replaces stiffness and damping.
         motion: `rotation` or `displacement`; by default the only free motion of the joint, or
             the rotation of a cylindrical joint.
 

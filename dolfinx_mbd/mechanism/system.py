@@ -233,7 +233,7 @@ class System(HtmlView):
         self.loads = tuple(load.placed_in(placement) for load in self.loads)
 
     def _number_constraints(self) -> None:
-        """Assign rows to the constraints, first of the joints, then of the drivers."""
+        """Assign rows to the constraints of the entries: of the joints, then of the drivers."""
         entries = [(joint, joint.rows) for joint in self.joints]
         entries += [
             (self.joint(driver.joint), (ABOUT_Z if driver.along == "rotation" else ALONG_Z,))
@@ -250,6 +250,7 @@ class System(HtmlView):
     def _hold(self, held: Mask, misfits: Array, least_norm: bool = False) -> None:
         """Select constraints by a mask; `misfits` are offsets of all constraints, m or rad."""
         self.held, self._misfits, self.least_norm = held, misfits, least_norm
+        # Index of the entry (joint or driver) and relative motion of each selected constraint
         self.row_entry, self.row_motion = self._all_rows[:, held].copy()
         self.misfit = misfits[held]
         self.num_constraints = len(self.misfit)
@@ -424,8 +425,8 @@ class System(HtmlView):
             joint = self.joints[entry]
             raise InputError(
                 f"{task} does not support the {joint.kind.replace('_', '-')} joint {joint.name!r}, "
-                "which restricts velocities but not positions. Use simulate, or equilibrium and "
-                "linearize at rest",
+                "which restricts velocities but not positions. Use simulate; if the mechanism "
+                "is at rest, equilibrium and linearize can also be used",
                 argument="system",
                 value=self,
             )
@@ -434,8 +435,8 @@ class System(HtmlView):
     def check_step(self, t: float, dt: float) -> None:
         """Raise an error if a driver rotates by half a turn or more in a step from t to t + dt.
 
-        Full turns of a joint without a driver are counted on the assumption that the joint rotates
-        by less than half a turn per step. Larger rotations are therefore ambiguous.
+        Full turns of joints are counted on the assumption that every joint rotates by less than
+        half a turn per step. Only the rotations of drivers are known before the step.
         """
         t, dt = number("t", t), number("dt", dt)
         for driver in (driver for driver in self.drivers if driver.along == "rotation"):
@@ -455,7 +456,7 @@ class System(HtmlView):
         return integer("row", row, low=0, high=self.num_constraints - 1)
 
     def constraint_name(self, row: int) -> str:
-        """Return the name of a constraint for messages."""
+        """Return the name of a constraint, counted from 0, for messages."""
         row = self._row(row)
         entry, motion = int(self.row_entry[row]), int(self.row_motion[row])
         if entry >= len(self.joints):
@@ -464,14 +465,15 @@ class System(HtmlView):
         return f"{joint.kind.replace('_', '-')} joint {joint.name!r}, {joint.row_name(motion)}"
 
     def row_name(self, row: int) -> str:
-        """Return the name of an equation of motion for messages."""
+        """Return the name of an equation of motion, a row of the residual, for messages."""
         row = integer("row", row, low=0, high=self.num_velocities - 1)
         k = next(k for k, s in enumerate(self.v_slices) if s.start <= row < s.stop)
         i = row - self.v_slices[k].start
         if names := state_names(self.bodies[k]):
             return names[i]
-        kind = "moment about body" if i > 2 else "force along"
-        name = f"{kind} {'xyz'[i % 3]}" if i < 6 else f"elastic coordinate {i - 5}"
+        axis = "xyz"[i % 3]
+        name = f"force along {axis}" if i < 3 else f"moment about its {axis} axis"
+        name = name if i < 6 else f"elastic coordinate {i - 5}"
         return f"body {self.bodies[k].name!r}, {name}"
 
     def __repr__(self) -> str:

@@ -367,7 +367,7 @@ def test_states_that_are_not_steady_are_errors() -> None:
     with pytest.raises(SteadyError, match="neither an equilibrium nor part of a steady motion"):
         linearize(crank, consistent_state(crank))
     tilted = pendulum(0.3)
-    with pytest.raises(SteadyError, match="'bob', moment about body z is not in balance"):
+    with pytest.raises(SteadyError, match="'bob', moment about its z axis is not in balance"):
         linearize(tilted, consistent_state(tilted))
     with pytest.raises(ValueError, match="state of another system"):
         linearize(crank, consistent_state(tilted))

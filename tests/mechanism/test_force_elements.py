@@ -309,6 +309,11 @@ def test_defaults_are_free_of_force_at_the_initial_positions() -> None:
         (lambda: Bushing("b", A, B, (1, 2, 3, 4, 5, -6)), ValueError, "^bushing 'b': stiffness"),
         (lambda: Bushing("b", A, B, np.triu(np.ones((6, 6)))), ValueError, "'b': stiffness"),
         (lambda: Bushing("b", A, B, (1,) * 6, neutral=(0, 1)), ValueError, "neutral must be"),
+        (
+            lambda: Bushing("b", A, B, (1,) * 6, neutral=(np.zeros(3), np.diag([1, 1, -1]))),
+            ValueError,
+            "neutral must be",
+        ),
         (lambda: slider(SpringDamper("s", A, B, 1.0)), ValueError, "is not one of the bodies"),
         (
             lambda: slider(JointSpring("s", "rail", 1.0, motion="rotation")),

@@ -14,7 +14,8 @@ from dolfinx_mbd.kernels.films.thickness import ASPERITY_FACTOR, ASPERITY_HEIGHT
 
 __all__ = ["Asperities"]
 
-# C, r, A₁, a₁, a₂, a₃ and A₂ of the flow factors of patterns; C < 0 belongs to 1 + |C| (h/s)^−r
+# By pattern: C and r of the pressure flow factor 1 − C exp(−r h/s), or 1 + |C| (h/s)^−r if C < 0,
+# and A₁, a₁, a₂, a₃ and A₂ of the shear flow factor, see `kernels.films.rough_surfaces`
 _FLOW_FACTORS = {
     1 / 9: (1.48, 0.42, 2.046, 1.12, 0.78, 0.03, 1.856),
     1 / 6: (1.38, 0.42, 1.962, 1.08, 0.77, 0.03, 1.754),

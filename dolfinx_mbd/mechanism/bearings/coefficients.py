@@ -86,13 +86,13 @@ class BearingCoefficients:
         K, C = self.stiffness, self.damping
         cross = K[:, 0, 1] * C[:, 1, 0] + K[:, 1, 0] * C[:, 0, 1]
         direct = K[:, 0, 0] * C[:, 1, 1] + K[:, 1, 1] * C[:, 0, 0]
-        stiffness = (direct - cross) / (C[:, 0, 0] + C[:, 1, 1])  # m ω²
+        stiffness = (direct - cross) / (C[:, 0, 0] + C[:, 1, 1])  # m ω², imaginary part
         remainder = (stiffness - K[:, 0, 0]) * (stiffness - K[:, 1, 1]) - K[:, 0, 1] * K[:, 1, 0]
-        square = remainder / np.linalg.det(C)
-        unstable = square > 0.0
-        square = np.where(unstable, square, 1.0)
-        mass = np.where(unstable, np.maximum(stiffness, 0.0) / square, np.inf)
-        return mass, np.where(unstable, np.sqrt(square), np.nan)
+        square = remainder / np.linalg.det(C)  # ω², real part
+        can_whirl = square > 0.0
+        square = np.where(can_whirl, square, 1.0)
+        mass = np.where(can_whirl, np.maximum(stiffness, 0.0) / square, np.inf)
+        return mass, np.where(can_whirl, np.sqrt(square), np.nan)
 
     def to_csv(self, path: str | Path) -> Path:
         """Write the coefficients as a table and return the path of the file.
@@ -217,7 +217,7 @@ def _equilibrium(bearing: FilmBearing, speed: float, force: Array) -> tuple[Arra
             return e, dg
         try:
             step = np.linalg.solve(dg[_FORCE, _POSITION], -unbalanced)
-        except np.linalg.LinAlgError:  # the loads of the film are too small or too great
+        except np.linalg.LinAlgError:  # the loads of the film are too small or too large
             break
         longest = 0.5 * max(c - float(np.linalg.norm(e)), 1e-3 * c)
         step *= min(1.0, longest / float(np.linalg.norm(step)))

@@ -1,18 +1,20 @@
 """Journal bearing with an elastic bore (elastohydrodynamic lubrication).
 
-The outward displacement w = Σ s_a φ_a of the bore widens the gap, h = c − (e + z t)·n + w, and the
-pressure p of film and asperities acts on the coefficients s with the forces ∫ p φ_a dA. The
-coefficients are linear in the elastic coordinates η of the body, s = W η, so that η receives the
-force Wᵀ∫ p φ dA in addition to the wrench on the frame of the interface. w does not contain the
-motion of this frame, so that the virtual work of the pressure is counted only once.
+The outward displacement w = Σ s_a φ_a of the bore widens the gap, h = c − (e + z t)·n + w, with the
+radial clearance c, the displacement e and the slope t of the journal and the radial direction n at
+the angle θ. The pressure p of film and asperities acts on the coefficients s with the forces
+∫ p φ_a dA. The coefficients are linear in the elastic coordinates η of the body, s = W η, so that η
+receives the force Wᵀ∫ p φ dA in addition to the wrench on the frame of the interface. w does not
+contain the motion of this frame, so that the virtual work of the pressure is counted only once.
 
 In the shapes below, m is the number of the coefficients s, and the nodes of the grid have the shape
 (nodes around, nodes along).
 
 Shear by the pressure gradient acts on both surfaces with the couple ½ ∫ p ∂h/∂θ dA. Its part −½ ∫
-(e + z t) × f dz is the part of a round bore, see `kernels.films.frames`. Its part ½ ∫ p ∂w/∂θ dA
-turns the journal; the opposite couple acts on the bore, because the pressure on its inclined
-surface has the moment −∫ p ∂w/∂θ dA. This part is subtracted from the drag torque.
+(e + z t) × f dz, with the force f per length, is that of a round bore, see `kernels.films.frames`.
+Its part ½ ∫ p ∂w/∂θ dA turns the journal; the opposite couple acts on the bore, because the
+pressure on its inclined surface has the moment −∫ p ∂w/∂θ dA. This part is subtracted from the drag
+torque.
 """
 
 from __future__ import annotations
@@ -117,6 +119,8 @@ class ElasticBearing(FiniteBearing):
         weights = np.ascontiguousarray((patterns * self.grid.areas).transpose(1, 2, 0))
         assign(self, _around=around, _along=along, _weights=weights)
         assign(self, _surface=surface, _point=np.full(10 + 2 * len(surface), np.nan))
+        # Columns e_x, e_y, t_x, t_y: they change the coefficient of cos θ (x) or sin θ (y), times 1
+        # (e) or 2z/length (t)
         by_journal, L = np.zeros((len(patterns), 4)), along.shape[1]
         for k, factor in enumerate((-1.0, -1.0, -self._half, -self._half)):
             by_journal[L * (1 + k % 2) + k // 2, k] = factor
@@ -268,6 +272,7 @@ class ElasticBearing(FiniteBearing):
 
     def gap_by_poses(self, pair: FramePair) -> Array:
         """Return the derivatives (m, 12) of the coefficients of the gap with respect to poses."""
+        # By virtual work, the wrenches of unit loads are the derivatives of e and t by the poses
         y, loads = self.pair_motion(pair), np.eye(4, 5)
         return self._by_journal @ np.array([film_wrenches(pair.Q1, y, load) for load in loads])
 

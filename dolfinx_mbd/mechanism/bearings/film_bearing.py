@@ -219,7 +219,7 @@ class FilmBearing(FilmElement):
 
     @property
     def least_thickness(self) -> float:
-        """The roughness: thinner films give a warning after a run, m."""
+        """Roughness, m; a run warns of films that are thinner."""
         return self.asperities.roughness
 
     def energy(self, pair: FramePair) -> float:

@@ -50,8 +50,8 @@ class FiniteBearing(FilmBearing):
         length: Length along the axis, m.
         clearance: Radial clearance, m.
         oil: The oil, or its viscosity, Pa s.
-        shape: Numbers of intervals around and along the bore; at least 12 and 4. The errors are
-            proportional to the squares of the lengths of the intervals.
+        shape: Numbers (n, m) of intervals around and along the bore; at least 12 and 4. The errors
+            are proportional to the squares of the lengths of the intervals.
         supply: Grooves and holes with their pressures.
         cavitation: `reynolds`, or `mass_conserving` (Jakobsson, Floberg and Olsson), which needs a
             supply. In a run, the content of the ruptured film is that of a steady motion with the

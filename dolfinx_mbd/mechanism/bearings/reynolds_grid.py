@@ -114,11 +114,12 @@ class ReynoldsGrid:
         nodes = ~np.isnan(inside)
         self._fixed[nodes], self._q[nodes] = 1, inside[nodes]
         self._free = 1 - self._fixed
+        # Arrays of the kernels, as described in `kernels.films.reynolds`
         self._number, self._size = np.zeros_like(self._fixed), np.zeros(2, np.int64)
         self._flow: Array = np.zeros((11, n, m + 1))
         self._band: Array = np.zeros(n * (m - 1) * (2 * m - 1 + PADDING))
         self.pressures, self._slopes = np.zeros((2, n, m + 1)), np.zeros((2, n, m + 1))
-        self._still: Array = np.zeros((n, m + 1))
+        self._still: Array = np.zeros((n, m + 1))  # displacement or rate of a rigid bore
         self.fraction: Array = np.ones((n, m + 1))
         self._h, self._rate, self._speed = self._still, self._still, 0.0
 
@@ -238,7 +239,7 @@ class ReynoldsGrid:
             C: Weights of the pressures of film and asperities, (k, n, m+1).
 
         Returns:
-            ∂f/∂h (k, n, m+1), ∂f/∂ḣ (k, n, m+1) and ∂f/∂Ω (k,).
+            ∂f/∂h (k, n, m+1), ∂f/∂ḣ (k, n, m+1) and ∂f/∂Ω (k,) with the speed Ω.
         """
         k = len(C)
         weights = np.ascontiguousarray(C.transpose(1, 2, 0))
@@ -389,9 +390,9 @@ class ReynoldsGrid:
         return float((total + self._link_flow(to_ends=False)) / (12.0 * self.values[VISCOSITY]))
 
     def _link_flow(self, *, to_ends: bool) -> float:
-        """Return 12 μ₀ times the flow from the edges of supplies, or of that to the ends only."""
+        """Return 12 μ₀ times the flow from the edges of supplies, or of its part to the ends."""
         links, (_, level, conductance) = self._links[0], self._links[1].T
         i, j, i1, _ = links.T
         inside = (j > 0) & (j < len(self.z) - 1)
-        counts = (i == i1) & ~inside if to_ends else (i == i1) | inside
-        return float((conductance * (level - self._q[i, j]))[counts].sum())
+        selected = (i == i1) & ~inside if to_ends else (i == i1) | inside
+        return float((conductance * (level - self._q[i, j]))[selected].sum())

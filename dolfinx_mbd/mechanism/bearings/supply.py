@@ -25,7 +25,7 @@ class Oil:
     Attributes:
         viscosity: Viscosity μ₀ at atmospheric pressure, Pa s.
         pressure_coefficient: Coefficient α of Barus' law μ = μ₀ e^{αp}, 1/Pa; mineral oils have
-            about 1e-8 to 2.5e-8. Above p = 9.2/α the tangent of the law is used.
+            about 1e-8 to 2.5e-8. Above p = 9.2/α, where μ = 1e4 μ₀, its tangent is used.
 
     Raises:
         InputError: The viscosity is not positive, or the coefficient is negative.
@@ -149,17 +149,21 @@ class OilSupply:
         The first array (m,) contains angles (rad) at the positions z, the second array (n,) lengths
         (m) at the angles theta.
         """
-        along = np.inf if self.length is None else 0.5 * self.length
-        if self.length is None and self.round:
-            along = 0.5 * float(np.ptp(z))
+        half_length = self._half_length(z)
         around = self._angle_from_middle(theta) / (0.5 * self.arc)  # 1 at the edge of the area
-        axial = np.abs(z - self.position) / along
+        axial = np.abs(z - self.position) / half_length
         parts = []
-        for distance, half in ((axial, 0.5 * self.arc), (around, along)):
+        for distance, half in ((axial, 0.5 * self.arc), (around, half_length)):
             inside = distance <= 1.0 + 1e-9
             width = np.sqrt(np.maximum(1.0 - distance**2, 0.0)) if self.round else 1.0
             parts.append(np.where(inside, half * width, -1.0))
         return parts[0], parts[1]
+
+    def _half_length(self, z: Array) -> float:
+        """Return half the extent along the axis, m; infinite for a groove over all nodes z."""
+        if self.length is not None:
+            return 0.5 * self.length
+        return 0.5 * float(np.ptp(z)) if self.round else math.inf
 
     def _angle_from_middle(self, theta: Array) -> Array:
         """Return the absolute angles from the middle of the area, rad."""
@@ -167,9 +171,7 @@ class OilSupply:
 
     def _distance(self, theta: Array, z: Array) -> Array:
         """Return the distances of nodes from the middle, 1 at the edge of the area, (n, m)."""
-        size = np.inf if self.length is None else 0.5 * self.length
-        x, y = self._angle_from_middle(theta) / (0.5 * self.arc), np.abs(z - self.position) / size
-        if self.length is None and self.round:
-            y = np.abs(z - self.position) / (0.5 * np.ptp(z))
+        x = self._angle_from_middle(theta) / (0.5 * self.arc)
+        y = np.abs(z - self.position) / self._half_length(z)
         distance = np.hypot(x[:, None], y) if self.round else np.maximum(x[:, None], y)
         return np.asarray(distance)

@@ -32,11 +32,13 @@ def supply_links(
     """
     n, columns = len(theta), len(z)
     inside = np.full((n, columns), np.nan)
+    # Where the first area begins and the last one ends in each interval, as in `_crossed`
     first, last = np.full((2, n, columns), np.inf), np.full((2, n, columns), -np.inf)
     pressures = np.zeros((2, 2, n, columns))  # at the first and last point of an interval
     for area, level in zip(areas, levels, strict=True):
         covered = area.covers(theta, z)
         low, high = _crossed(theta, z, area)
+        # An area without nodes that crosses at most one interval becomes a node without links
         if not covered.any() and np.count_nonzero(low <= high) < 2:
             low[:], covered[area.nearest(theta, z)] = np.inf, True
             _warn_of_size(area, len(theta), len(z) - 1)
@@ -46,12 +48,13 @@ def supply_links(
         pressures[0][earlier], pressures[1][later] = level, level
     links, ends = [], []
     for row in np.argwhere(first <= last):
-        kind, i, j = (int(index) for index in row)
+        kind, i, j = (int(index) for index in row)  # kind 0: around the bore, 1: along it
         other = ((i + 1) % n, j) if kind == 0 else (i, j + 1)
         gap = first[kind, i, j], 1.0 - last[kind, i, j]
         for k, (node, neighbour) in enumerate((((i, j), other), (other, (i, j)))):
             if np.isnan(inside[node]):
                 links.append((*node, *neighbour))
+                # The kernels compute the conductance, which is zero here
                 ends.append((gap[k], pressures[k, kind, i, j], 0.0))
     return (
         inside,
@@ -84,13 +87,13 @@ def _crossed(theta: Array, z: Array, area: OilSupply) -> tuple[Array, Array]:
     step, full_turn = 2.0 * math.pi / n, 2.0 * math.pi
     start = ((theta - area.angle + math.pi) % full_turn - math.pi)[:, None]
     for middle in (0.0, full_turn):  # the area may begin before π and end after it
-        a = np.maximum((middle - around - start) / step, 0.0)
-        b = np.minimum((middle + around - start) / step, 1.0)
-        hit = (around >= 0.0) & (a <= b)
-        low[0][hit] = np.minimum(low[0][hit], a[hit])
-        high[0][hit] = np.maximum(high[0][hit], b[hit])
-    a = np.maximum((area.position - along[:, None] - z[:-1]) / np.diff(z), 0.0)
-    b = np.minimum((area.position + along[:, None] - z[:-1]) / np.diff(z), 1.0)
-    hit = (along[:, None] >= 0.0) & (a <= b)
-    low[1, :, :-1][hit], high[1, :, :-1][hit] = a[hit], b[hit]
+        begin = np.maximum((middle - around - start) / step, 0.0)
+        end = np.minimum((middle + around - start) / step, 1.0)
+        hit = (around >= 0.0) & (begin <= end)
+        low[0][hit] = np.minimum(low[0][hit], begin[hit])
+        high[0][hit] = np.maximum(high[0][hit], end[hit])
+    begin = np.maximum((area.position - along[:, None] - z[:-1]) / np.diff(z), 0.0)
+    end = np.minimum((area.position + along[:, None] - z[:-1]) / np.diff(z), 1.0)
+    hit = (along[:, None] >= 0.0) & (begin <= end)
+    low[1, :, :-1][hit], high[1, :, :-1][hit] = begin[hit], end[hit]
     return low, high

@@ -84,7 +84,7 @@ class Clearance(JointClearance):
 
     @property
     def size(self) -> tuple[float, float, float]:
-        """Radius, length and radial clearance of the bearing, m; 0 if unknown."""
+        """Radius and length of the pin, and radial clearance, m; 0 if unknown."""
         return self.radius, self.length or 0.0, self.radial
 
     def rows(self, joint: Joint) -> tuple[int, ...]:

@@ -106,7 +106,7 @@ class ContactLaw:
         return self._power(penetration, power) / power
 
     def _power(self, penetration: float, exponent: float) -> float:
-        """Return K δⁿ with another exponent n, or 0 without contact."""
+        """Return K δⁿ for any exponent n, or 0 without contact."""
         depth = max(number("penetration", penetration), 0.0)
         try:
             result = self.stiffness * depth**exponent
@@ -124,10 +124,10 @@ class ContactLaw:
         beta = self.damping * number("speed", speed, positive=True, unit="m/s")
         if beta < 1e-4:
             return 1.0 - 2.0 * beta / 3.0
-        energy = beta - math.log1p(beta)
+        left_side = beta - math.log1p(beta)  # of the equation for e, see the module
         # y = −ln(1 − β e) is finite even if β e is close to 1
         y = scipy.optimize.brentq(
-            lambda y: y + math.expm1(-y) - energy, 0.0, energy + 1.0, rtol=1e-14
+            lambda y: y + math.expm1(-y) - left_side, 0.0, left_side + 1.0, rtol=1e-14
         )
         return -math.expm1(-float(y)) / beta
 

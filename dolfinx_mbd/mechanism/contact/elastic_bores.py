@@ -6,9 +6,10 @@ displacement w of the bore is F ŵ(φ), with the mean ŵ of w weighted by this p
 
     g = c − |e| + ŵ(φ)
 
-is the gap. f = F ∂g/∂e is the force on the pin, at its axis, and F ∂g/∂s is the force on the
-coefficients s of w. The torque −½ e × f cancels the couple of the shear that the law of films has
-in addition. The slope of the pin in the bore is small; its square is neglected.
+is the gap with the radial clearance c. f = F ∂g/∂e is the force on the pin, at its axis, and
+F ∂g/∂s is the force on the coefficients s of w. The torque −½ e × f cancels the couple of the shear
+that the law of films has in addition. The slope of the pin in the bore is small; its square is
+neglected.
 """
 
 from __future__ import annotations
@@ -111,8 +112,9 @@ class ElasticContact(ContactElement):
     slices: int = 1
     _surface: Array = field(init=False, repr=False)  # (m, modes)
     _along: Array = field(init=False, repr=False)  # mean of the polynomials per slice, (slices, 3)
-    _orders: Array = field(init=False, repr=False)  # k of each function of θ, (2K+1,)
-    _means: Array = field(init=False, repr=False)  # mean of cos kδ of each function, (2K+1,)
+    # Order k of each function of θ, and the weighted mean of cos kδ, (2 harmonics + 1,)
+    _orders: Array = field(init=False, repr=False)
+    _means: Array = field(init=False, repr=False)
 
     __repr__ = short_repr
 
@@ -143,18 +145,19 @@ class ElasticContact(ContactElement):
         return self._surface
 
     def placed(self, pair: FramePair) -> ElasticContact:
-        """Return the contact itself."""
+        """Return the contact itself; it has no lengths to measure at the initial poses."""
         return self
 
     def _slices(self, y: Array, surface: Array) -> tuple[Array, ...]:
         """Return z, e, ė, n, t, B = ∂ŵ/∂s, ∂B/∂φ, ∂²B/∂φ², and ∂gap/∂e of all slices.
 
-        n and t are the directions along and across e; y is the motion (10,) of `film_motion`.
+        n and t are the directions along and across e; y is the motion (10,) of `film_motion`, and
+        `surface` contains the coefficients s of w and their rates, shape (2, m).
         """
         z = self.bore.length * ((np.arange(self.slices) + 0.5) / self.slices - 0.5)
         e = y[E_X : E_Y + 1] + np.multiply.outer(z, y[T_X : T_Y + 1])
         rate = y[E_X_RATE : E_Y_RATE + 1] + np.multiply.outer(z, y[T_X_RATE : T_Y_RATE + 1])
-        r = np.maximum(np.hypot(*e.T), 1e-9 * self.clearance)[:, None]
+        r = np.maximum(np.hypot(*e.T), 1e-9 * self.clearance)[:, None]  # e may be zero
         n = e / r
         t = np.column_stack([-n[:, 1], n[:, 0]])
         around, _ = self.bore.patterns(np.arctan2(e[:, 1], e[:, 0]), [0.0])
@@ -177,7 +180,7 @@ class ElasticContact(ContactElement):
     def states(self, pair: FramePair, surface: Array | None = None) -> Array:
         """Return gap (m), gap rate (m/s) and normal force (N) of each slice, shape (slices, 3).
 
-        Here and below, `surface` contains the coefficients s of w and their rates, shape (2, m).
+        In this and the other methods, `surface` is as in `_slices`, by default zero.
         """
         s = np.zeros((2, len(self._surface))) if surface is None else surface
         return self._states(self._slices(film_motion(*pair), s), s)
@@ -193,7 +196,7 @@ class ElasticContact(ContactElement):
         return np.column_stack([gap, gap_rate, K * np.maximum(-gap, 0.0) ** power * factor])
 
     def _law(self) -> Array:
-        """Return K, n and χ of one slice."""
+        """Return stiffness, exponent and damping factor of one slice, (3,); see `ContactLaw`."""
         return self.law.numbers(1.0 / self.slices)[:3]
 
     def loads(self, y: Array, surface: Array) -> tuple[Array, Array]:

@@ -47,8 +47,8 @@ class Surface(NamedTuple):
     Attributes:
         shape: ``PLANE``, ``CYLINDER`` (about z of the first frame) or ``SPHERE`` (about its point).
         point: The point in the axes of the second frame, (3,), m.
-        size: Distance of a plane from the point of the first frame, or radius, m: the gap is zero
-            if the point is at this distance.
+        size: Position of a plane along its normal from the point of the first frame, or radius, m:
+            the gap is zero if the point is at this distance.
         normal: Unit normal of a plane towards the second body in the axes of the first frame, (3,).
         sign: 1 for a convex surface, −1 for a hollow one.
         radius: Distance of the point from the surface of the second body, m, negative for a socket;
@@ -127,7 +127,7 @@ class Contact(ContactElement):
         )
 
     def placed(self, pair: FramePair) -> Contact:
-        """Return the contact itself."""
+        """Return the contact itself; it has no lengths to measure at the initial poses."""
         return self
 
     @property

@@ -158,7 +158,7 @@ class GearPair(LawElement, ContactElement):
             raise InputError(f"gear pair {self.name!r}: the z axes of its frames are not parallel")
         centre, _ = _in_plane(y)
         a, reference = math.hypot(*centre), 0.5 * self.module * abs(sum(self.teeth))
-        if abs(a - reference) >= 2.0 * self.module:  # twice the height of a tooth above the pitch
+        if abs(a - reference) >= 2.0 * self.module:  # twice the addendum
             raise InputError(
                 f"gear pair {self.name!r}: the axes are {a:.6g} m apart, but wheels of the module "
                 f"{self.module:g} m with {self.teeth[0]} and {self.teeth[1]} teeth mesh at "
@@ -197,6 +197,7 @@ class GearPair(LawElement, ContactElement):
         curvature = math.copysign(math.cos(alpha) ** 2 / (a * math.sin(alpha)), total)
         u = self._rotation(y) - (self.offset or 0.0)
         u -= self._pitch * round(u / self._pitch)
+        # Unit vectors along and across the line of centres, and the x axis of the second wheel
         c, t = np.array([cx, cy]) / a, np.array([-cy, cx]) / a
         x, n = np.array([ax, ay]) / size, np.array([-ay, ax]) / size
         u_gradient, u_hessian = np.zeros(6), np.zeros((6, 6))

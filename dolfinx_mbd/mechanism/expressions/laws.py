@@ -134,8 +134,9 @@ class PairFormula:
     def derivatives(self, motion: Any) -> Array:
         """Return the exact derivatives of force, moment and rates, (6 + m, 12 + m).
 
-        The rotation vector changes by T⁻ᵀ θ in a small rotation θ, where T is the tangent of the
-        exponential map.
+        They are with respect to displacement, small rotations θ, velocity, omega and states, as in
+        `PairLoad`. A small rotation θ changes the rotation vector by T⁻ᵀ θ, where T is the tangent
+        of the exponential map.
         """
         values, m = self._named(motion), self.num_states
         used = {name for formula in self._formulas for name in formula._code.co_names}

@@ -367,7 +367,7 @@ def _check_unit(value: str, unit: str, dimension: Dimension, expected: str) -> N
     dimensions = [entry[1] for entry in allowed if entry is not None]
     if dimensions and not any(dimension.agrees(other) for other in dimensions):
         units = " or ".join(word for word in expected.split("|"))
-        hint = "; 1 Hz is 2*pi rad/s, 60rpm" if dimension.cycle else ""
+        hint = "; 1 Hz is 2*pi rad/s or 60rpm" if dimension.cycle else ""
         raise InputError(
             f"{value!r}: expected a value in {units}, not in {unit}{hint}", value=value
         )

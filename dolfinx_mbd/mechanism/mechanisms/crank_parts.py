@@ -56,7 +56,7 @@ def rigid_rod(
         mass: Mass, kg.
         centre: Distance of the centre of mass from the big end, m; by default half the length.
         inertia: Moment of inertia about z through the centre of mass, kg m²; by default the value
-            of a uniform slender rod.
+            of a uniform bar with this length and thickness.
         thickness: Width of the rod, m, from which the inertia about x is computed.
         name: Name of the body.
 
@@ -67,10 +67,10 @@ def rigid_rod(
     mass = number("mass", mass, positive=True, unit="kg")
     width = number("thickness", thickness, low=0.0, unit="m")
     x = 0.5 * length if centre is None else number("centre", centre, unit="m")
-    J = mass * length * length / 12 if inertia is None else inertia
-    J = number("inertia", J, low=0.0, unit="kg m²")
     across = mass * width * width / 12  # ∫ρ y² and ∫ρ z²
-    second = np.diag([J + mass * x * x, across, across])
+    J = mass * length * length / 12 + across if inertia is None else inertia
+    J = number("inertia", J, low=across, unit="kg m²")
+    second = np.diag([J - across + mass * x * x, across, across])
     points = (ENDS[0], np.zeros(3)), (ENDS[1], np.array([length, 0.0, 0.0]))
     return ReducedBody.from_arrays(
         name=name,
@@ -117,9 +117,9 @@ def create_crank(
     """Return a balanced crank.
 
     `pins` maps the frame name of each pin to its angle (rad) and its position along the shaft (m),
-    and `journals` that of each main journal to its position.
-    `inertia` contains the moments of inertia of the crank (by default that of a solid disc with
-    this mass and radius) and of the flywheel about the shaft, kg m².
+    and `journals` that of each main journal to its position. `inertia` contains the moments of
+    inertia of the crank (by default that of a solid disc with this mass and radius) and of the
+    flywheel about the shaft, kg m².
     """
     radius = number("crank_radius", radius, positive=True, unit="m")
     mass = number("crank_mass", mass, positive=True, unit="kg")
@@ -130,7 +130,7 @@ def create_crank(
         frames[name] = Frame((radius * np.cos(pin_angle), radius * np.sin(pin_angle), z))
     shape = _crank_shape(radius, sorted(pins.values(), key=lambda pin: pin[1]))
     rotation = [np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2)]
-    moments = [0.75 * Jz, 0.75 * Jz, Jz]  # those about x and y have no effect on the motion
+    moments = [0.75 * Jz, 0.75 * Jz, Jz]  # x and y: an estimate, for blocks that tilt the shaft
     return RigidBody("crank", mass, moments, frames=frames, rotation=rotation, shape=shape)
 
 
@@ -267,14 +267,13 @@ class CylinderParts:
             position=A @ (float(motion.slider), self.pin_offset, z),
             rotation=A,
         )
-        films = self.bearings
         pin_ends = pin, big
-        if films.get("big_end") is not None:
+        if self.bearings.get("big_end") is not None:
             pin_ends = pin_ends[::-1]  # the first frame is the bore
         return [rod, piston], [
-            joints.cylindrical(f"crank pin{suffix}", *pin_ends, films.get("big_end")),
+            joints.cylindrical(f"crank pin{suffix}", *pin_ends, self.bearings.get("big_end")),
             joints.spherical(
-                f"piston pin{suffix}", small, piston.frame("pin"), films.get("small_end")
+                f"piston pin{suffix}", small, piston.frame("pin"), self.bearings.get("small_end")
             ),
             joints.prismatic(f"guide{suffix}", guide, piston.frame("guide")),
         ]

@@ -111,8 +111,8 @@ def torque_orders(
         InputError: An argument is invalid.
 
     Example:
-        >>> shaken = mbd.mechanisms.torque_orders(lambda angle, speed: 3 * np.cos(2 * angle), 1.0)
-        >>> int(abs(shaken).argmax()), round(float(abs(shaken).max()), 9)
+        >>> sizes = abs(mbd.mechanisms.torque_orders(lambda angle, _: 3 * np.cos(2 * angle), 1.0))
+        >>> int(sizes.argmax()), round(float(sizes.max()), 9)  # the fourth entry is order 2
         (3, 3.0)
     """
     function("torque", torque, "torque(angles, speed)")

@@ -156,25 +156,27 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
         num_mains = len(crankcase.mains)
     elif shaft is not None:
         num_mains = len(shaft.mains)
-    films = _bearings(bearings, design.cylinders, num_mains)
+    clearances = _bearings(bearings, design.cylinders, num_mains)
     if shaft is not None:
         shaft.check_places(design)
     ground, carrier, places, mount_loads = _carrier(design, shaft, crankcase, mounts, damping_ratio)
-    check_fits(design, shaft, crankcase, rods, ends, films)
-    flexible = damping_ratio, stiffening
+    check_fits(design, shaft, crankcase, rods, ends, clearances)
+    damping_and_stiffening = damping_ratio, stiffening
     if shaft is None:
-        bodies, joints, crank_loads = _rigid_crank(places, design, crankcase, angle, films["main"])
+        bodies, joints, crank_loads = _rigid_crank(
+            places, design, crankcase, angle, clearances["main"]
+        )
         pins = [f"pin {k + 1}" for k in range(design.cylinders)]
     else:
         bodies, joints, crank_loads = _reduced_crank(
-            places, design, shaft, angle, flexible, films["main"]
+            places, design, shaft, angle, damping_and_stiffening, clearances["main"]
         )
         cylinders_per_pin = design.cylinders // len(shaft.pins)
         pins = [shaft.pins[k // cylinders_per_pin] for k in range(design.cylinders)]
     crank_body: Any = bodies[0]
     more = _damper(design, shaft, crank_body, angle, rate)
     bodies, joints, crank_loads = bodies + more[0], joints + more[1], crank_loads + more[2]
-    options = ends, damping_ratio, stiffening, films
+    options = ends, damping_ratio, stiffening, clearances
     more_bodies, more_joints, parts = _cylinders(
         places, crank_body, rods, design, pins, angle, options, crankcase
     )
@@ -270,12 +272,12 @@ def _bearings(
     bearings: Mapping[str, Any] | None, cylinders: int, mains: int
 ) -> dict[str, list[JointClearance | None]]:
     """Return the bearings of all cylinders, and those of the main bearings along the shaft."""
-    films = instance("bearings", {} if bearings is None else bearings, Mapping)
-    for place in films:
+    kinds = instance("bearings", {} if bearings is None else bearings, Mapping)
+    for place in kinds:
         checks.choice("name of a bearing", place, BEARINGS)
     result: dict[str, list[JointClearance | None]] = {}
     for place in BEARINGS:
-        count, value = mains if place == "main" else cylinders, films.get(place)
+        count, value = mains if place == "main" else cylinders, kinds.get(place)
         if isinstance(value, (list, tuple)):
             result[place] = list(
                 items(f"bearings[{place!r}]", value, JointClearance, _BEARING_HINT)
@@ -305,9 +307,9 @@ def _rigid_crank(
     design: EngineDesign,
     crankcase: EngineBlock | None,
     angle: float,
-    films: Sequence[JointClearance | None],
+    clearances: Sequence[JointClearance | None],
 ) -> tuple[list[Body], list[Joint], list[Load]]:
-    """Return the rigid crank, its joints, and the oil films of its main bearings."""
+    """Return the rigid crank, its joints, and the films or contacts of its main bearings."""
     throws, positions = np.asarray(design.throw_angles, dtype=float), design.positions
     pins = {f"pin {k + 1}": (throws[k], positions[k]) for k in range(design.cylinders)}
     inertia = design.crank_inertia, design.flywheel_inertia
@@ -322,7 +324,8 @@ def _rigid_crank(
         places_on_axis = journals | {"nose": _nose_position(design)}
     radius, mass = design.crank_radius, design.crank_mass
     crank = create_crank(radius, mass, inertia, pins, angle, places_on_axis)
-    joints, loads = _main_bearings(places, {key: crank.frame(key) for key in journals}, films)
+    mains = {key: crank.frame(key) for key in journals}
+    joints, loads = _main_bearings(places, mains, clearances)
     return [crank], joints, loads
 
 
@@ -342,21 +345,21 @@ def _main_frames(shaft: EngineCrank) -> dict[str, Frame]:
 def _main_bearings(
     places: Mapping[str, FrameRef],
     journals: Mapping[str, FrameRef],
-    films: Sequence[JointClearance | None],
+    clearances: Sequence[JointClearance | None],
 ) -> tuple[list[Joint], list[Load]]:
-    """Return the joints of the main bearings, and the oil films of all but the last one.
+    """Return the joints of the main bearings, and the films or contacts of all but the last.
 
-    The last bearing, ``main``, is the first of the joints; its film belongs to its joint.
+    The last bearing, ``main``, is the first of the joints, which contains its film or contact.
     """
-    joints = [revolute("main", places["main"], journals["main"], films[-1])]
+    joints = [revolute("main", places["main"], journals["main"], clearances[-1])]
     loads: list[Load] = []
-    for (key, journal), film in zip(journals.items(), films, strict=True):
+    for (key, journal), clearance in zip(journals.items(), clearances, strict=True):
         if key == "main":
             continue
-        if film is None:
+        if clearance is None:
             joints.append(point_on_line(key, places[key], journal))
         else:
-            loads.append(film.element(key, revolute(key, places[key], journal)))
+            loads.append(clearance.element(key, revolute(key, places[key], journal)))
     return joints, loads
 
 
@@ -365,15 +368,16 @@ def _reduced_crank(
     design: EngineDesign,
     shaft: EngineCrank,
     angle: float,
-    flexible: tuple[float | None, bool | None],
-    films: Sequence[JointClearance | None],
+    damping_and_stiffening: tuple[float | None, bool | None],
+    clearances: Sequence[JointClearance | None],
 ) -> tuple[list[Body], list[Joint], list[Load]]:
-    """Return reduced crank and flywheel, their joints, and the films of the mains."""
+    """Return reduced crank and flywheel, their joints, and films or contacts of main bearings."""
     rotation = np.array([np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2)])
-    crank = FlexibleBody("crank", shaft.body, (0.0, 0.0, 0.0), rotation, *flexible)
+    origin = (0.0, 0.0, 0.0)
+    crank = FlexibleBody("crank", shaft.body, origin, rotation, *damping_and_stiffening)
     bodies: list[Body] = [crank]
     mains = dict(zip(_main_names(shaft.mains), map(crank.frame, shaft.mains), strict=True))
-    joints, loads = _main_bearings(places, mains, films)
+    joints, loads = _main_bearings(places, mains, clearances)
     if design.flywheel_inertia:
         inertia, radius = design.flywheel_inertia, _FLYWHEEL_RATIO * design.crank_radius
         interface = shaft.body.interface(shaft.flange)
@@ -402,7 +406,7 @@ def _cylinders(
     crankcase: EngineBlock | None,
 ) -> tuple[list[Body], list[Joint], list[CylinderParts]]:
     """Return the bodies, joints and data of all cylinders."""
-    ends, damping_ratio, stiffening, films = options
+    ends, damping_ratio, stiffening, clearances = options
     throws, banks = np.array([design.throw_angles, design.bank_angles], dtype=float)
     bodies: list[Body] = []
     joints: list[Joint] = []
@@ -417,7 +421,7 @@ def _cylinders(
             design.piston_mass,
             0.5 * design.bore,
             design.pin_offset,
-            {place: films[place][k] for place in ("big_end", "small_end")},
+            {place: clearances[place][k] for place in ("big_end", "small_end")},
         )
         more_bodies, more_joints = parts.create(
             places[f"guide {k + 1}"],

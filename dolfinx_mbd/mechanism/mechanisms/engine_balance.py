@@ -81,7 +81,8 @@ class EngineBalance:
         They cancel the parts of the first order that rotate with the crank. The parts that rotate
         backward remain; they need a balancer shaft.
         """
-        # x + i y of a vector in axes of the crank that rotates forward: (a_x + i a_y)* / 2, a = A*
+        # With amplitudes A, F_x + i F_y is ½ (A_x + i A_y) e^{iφ}, which rotates with the crank,
+        # plus a part with e^{−iφ}. The moment is z × F, so that (M_y, −M_x) stands for z (F_x, F_y)
         values = []
         for x, y in (self.force[0], (self.moment[0, 1], -self.moment[0, 0])):
             forward = 0.5 * (x + 1j * y)
@@ -156,27 +157,28 @@ def engine_balance(
     oscillating = design.piston_mass + fraction * rod.total_mass
     kinematics = SliderCrank(design.crank_radius, length, design.pin_offset)
     angle = 2 * np.pi * np.arange(_SAMPLES) / _SAMPLES
-    lines = 2 * np.fft.rfft(kinematics.motion(angle).slider_acceleration)[list(_ORDERS)] / _SAMPLES
+    spectrum = np.fft.rfft(kinematics.motion(angle).slider_acceleration)  # at unit speed
+    coefficients = 2 * spectrum[list(_ORDERS)] / _SAMPLES
     throws, banks = np.asarray(design.throw_angles), np.asarray(design.bank_angles)
     z, orders = design.positions, np.array(_ORDERS)[:, None]
     axes = np.stack([np.cos(banks), np.sin(banks)], axis=1)
     # Amplitudes of the oscillating force of each cylinder along its axis, (2, n)
-    waves = -oscillating * lines[:, None] * np.exp(1j * orders * (throws - banks))
+    waves = -oscillating * coefficients[:, None] * np.exp(1j * orders * (throws - banks))
     pins = np.stack([np.cos(throws), np.sin(throws)], axis=1)
     static = rotating * design.crank_radius * pins.sum(axis=0)
     static = static + array("unbalance", unbalance, (2,))
-    moments = rotating * design.crank_radius * (z @ pins) + array("couple", couple, (2,))
+    couples = rotating * design.crank_radius * (z @ pins) + array("couple", couple, (2,))
     if instance("crank", crank, (ReducedBody, type(None)), "reduce(...).body") is not None:
         assert crank is not None
         first_moment, *_ = np.asarray(crank.first_moments)
         (_, _, xz), (_, _, yz), _ = np.asarray(crank.second_moments)[0, 0]
-        static, moments = static + first_moment[:2], moments + np.array([xz, yz])
-    force, arm = waves @ axes, (waves * z) @ axes  # forces, and forces times positions, (2, 2)
-    for total, vector in ((force, static), (arm, moments)):
+        static, couples = static + first_moment[:2], couples + np.array([xz, yz])
+    force, force_times_z = waves @ axes, (waves * z) @ axes  # (2, 2) each
+    for total, vector in ((force, static), (force_times_z, couples)):
         # (x + i y) exp(iφ) has the components Re((x + i y) e^{iφ}) and Re((y − i x) e^{iφ})
         total[0] += [vector[0] + 1j * vector[1], vector[1] - 1j * vector[0]]
-    moment = np.stack([-arm[:, 1], arm[:, 0]], axis=1)  # z × F
-    return EngineBalance(rotating, oscillating, static, moments, force, moment)
+    moment = np.stack([-force_times_z[:, 1], force_times_z[:, 0]], axis=1)  # z × F
+    return EngineBalance(rotating, oscillating, static, couples, force, moment)
 
 
 def _largest(vector: Complex) -> float:

@@ -16,7 +16,9 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.mechanisms.engine_design import EngineDesign
 
-MISFIT = 1e-3  # largest distance of a pin or journal from its place, relative to the crank radius
+# Largest distance of a pin or journal from its place, relative to the crank radius, and largest
+# difference of a unit axis from its direction
+MISFIT = 1e-3
 
 
 @dataclass(frozen=True, eq=False)

@@ -340,14 +340,13 @@ class FourStrokePressure(_Curve):
         top = crank.motion(crank.top_angle).slider
         motion = crank.motion(np.deg2rad(degrees) + crank.top_angle)
         volume = clearance + self.area * (top - motion.slider)
-        work = np.diff(burnt) * heat * (self.polytropic - 1)
-        # exact along a polytrope; the heat of an interval is released at the mean volume of the
-        # interval
+        gain_times_volume = np.diff(burnt) * heat * (self.polytropic - 1)
+        # Exact along a polytrope; the heat of an interval is released at its mean volume
         ratio = (volume[:-1] / volume[1:]) ** self.polytropic
-        gain = work / (0.5 * (volume[:-1] + volume[1:]))
+        gain = gain_times_volume / (0.5 * (volume[:-1] + volume[1:]))
         pressure = np.empty_like(degrees)
         pressure[0] = self.intake_pressure
-        for k in range(len(work)):
+        for k in range(len(gain)):
             pressure[k + 1] = (pressure[k] + 0.5 * gain[k]) * ratio[k] + 0.5 * gain[k]
         return pressure
 
@@ -359,6 +358,8 @@ class FourStrokePressure(_Curve):
             x = np.clip((degrees - start) / length, 0.0, 1.0)
             return a + (b - a) * 0.5 * (1.0 - np.cos(np.pi * x))
 
+        # The pressure falls to that of the exhaust over 70°, and to that of the intake over 40°
+        # around the top dead centre of the gas exchange, 360°
         before = np.arange(-180.0, closed[0], 1.0)
         exhaust = np.arange(float(closed[-1]) + 1.0, 340.0, 1.0, dtype=float)
         overlap = np.arange(340.0, 540.0 + 0.5, 1.0, dtype=float)

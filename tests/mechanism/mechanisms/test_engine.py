@@ -76,6 +76,17 @@ def test_different_rods() -> None:
     assert error.value.argument == "rod"
 
 
+def test_inertia_of_a_rigid_rod() -> None:
+    """The moment of inertia about z is the given one, also of a thick rod, or that of a bar."""
+    for inertia, expected in ((5e-4, 5e-4), (None, 0.3 * (0.137**2 + 0.01**2) / 12)):
+        rod = rigid_rod(0.137, 0.3, centre=0.05, inertia=inertia, thickness=0.01)
+        xx, yy, _ = np.diag(rod.second_moments[0, 0])
+        assert xx + yy - 0.3 * 0.05**2 == pytest.approx(expected, rel=1e-12)
+    with pytest.raises(InputError) as error:
+        rigid_rod(0.137, 0.3, inertia=1e-9, thickness=0.01)
+    assert error.value.argument == "inertia"
+
+
 def test_a_flywheel_stores_energy() -> None:
     energies = []
     for inertia in (0.0, 0.3):
