@@ -142,12 +142,13 @@ def _newton(
         tangent = eqs.tangent(t)
         # A rotation about the axis changes no force: the corrections do not contain it
         K, rotation = steady_stiffness(eqs, tangent, spin), phase(eqs, tangent.B, spin)
-        lower = np.concatenate([-values, np.zeros(len(rotation))])
-        delta, change = saddle(K, np.concatenate([tangent.B, rotation]), -eqs.rows, lower)
+        constraint_changes = np.concatenate([-values, np.zeros(len(rotation))])
+        B = np.concatenate([tangent.B, rotation])
+        delta, multiplier_changes = saddle(K, B, -eqs.rows, constraint_changes)
         if not np.abs(delta * measure.lengths).max() <= _LARGEST * system.size:
             raise _Failure("a correction is too large")
         eqs.move(eqs.q.copy(), delta)
-        eqs.lam += change[: len(values)]
+        eqs.lam += multiplier_changes[: len(values)]
         set_rotation(eqs, spin)
         size = nodes.correct(delta)
         nodes.put(eqs)
