@@ -236,7 +236,8 @@ def _downhill(eqs: Assembler, t: float, axes: Axes, tolerance: float, max_iterat
             _advance(eqs, t, axes, motions, _step(motions, basis, eqs))
     raise EquilibriumError(
         f"no equilibrium at t = {t:g} s: {system.row_name(row)} is left with "
-        f"{abs(eqs.rows[row]):.3g} (N or N m) unbalanced after {steps} steps. {cause}"
+        f"{abs(eqs.rows[row]):.3g} (N or N m) unbalanced after {steps} "
+        f"step{'s' * (steps != 1)}. {cause}"
     )
 
 
