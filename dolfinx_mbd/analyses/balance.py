@@ -36,7 +36,7 @@ __all__ = [
     "is_unstable",
     "newton_balance",
     "restore_constraints",
-    "set_forces",
+    "set_and_linearize",
     "small_step",
 ]
 
@@ -51,7 +51,7 @@ _STEADY = 1e-6  # largest unbalanced force of a steady rotation, relative to the
 _ROTATION = 0.3  # rotation of the mechanism after which its forces must balance as before, rad
 
 
-def set_forces(eqs: Assembler, t: float, axes: Axes) -> SmallMotions:
+def set_and_linearize(eqs: Assembler, t: float, axes: Axes) -> SmallMotions:
     """Set velocities, accelerations and reactions (least squares); return the linear equations."""
     set_steady_velocities(eqs, axes)
     eqs.a[:] = steady_rates(eqs, axes)
@@ -82,20 +82,20 @@ def bounded(eqs: Assembler, increments: Array) -> Array:
 
 
 def small_step(eqs: Assembler, t: float, axes: Axes, delta: Array) -> SmallMotions:
-    """Move by increments (nv,) from the state of `eqs`; set the forces as `set_forces` does."""
+    """Move by increments (nv,) from the state of `eqs`; then `set_and_linearize`."""
     states = eqs.system.states  # states of loads; their values are in v, not in q
     move = delta.copy()
     move[states] = 0.0
     eqs.move(eqs.q.copy(), move)
     eqs.v[states] += delta[states]
     restore_constraints(eqs, t)
-    return set_forces(eqs, t, axes)
+    return set_and_linearize(eqs, t, axes)
 
 
 def newton_balance(eqs: Assembler, t: float, axes: Axes, tolerance: float) -> bool:
     """Move to the equilibrium that Newton's method finds; return whether it converged."""
     try:
-        motions = set_forces(eqs, t, axes)
+        motions = set_and_linearize(eqs, t, axes)
         for _ in range(_ITERATIONS):
             _, ratio = unbalanced(eqs, t)
             if ratio <= tolerance:
@@ -154,7 +154,7 @@ def _damped_step(
 
 def is_unstable(eqs: Assembler, t: float, axes: Axes) -> bool:
     """Return whether small disturbances of the steady rotation grow."""
-    motions = set_forces(eqs, t, axes)
+    motions = set_and_linearize(eqs, t, axes)
     basis = free_directions(motions)
     if not basis.shape[1]:
         return False

@@ -25,7 +25,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.analyses.balance import check_steady, is_unstable, restore_constraints, set_forces
+from dolfinx_mbd.analyses.balance import (
+    check_steady,
+    is_unstable,
+    restore_constraints,
+    set_and_linearize,
+)
 from dolfinx_mbd.analyses.equilibrium import equilibrium
 from dolfinx_mbd.analyses.small_motions import Axes, free_directions
 from dolfinx_mbd.analyses.unbalanced_forces import unbalanced
@@ -204,7 +209,7 @@ class _Point:
     def __init__(self, eqs: Assembler, state: State, axes: Axes) -> None:
         eqs.q[:], eqs.v[:], eqs.angles[:] = state.q, state.v, state.angles
         restore_constraints(eqs, state.time)
-        motions = set_forces(eqs, state.time, axes)
+        motions = set_and_linearize(eqs, state.time, axes)
         basis = free_directions(motions)
         self.rows, self.to_free = eqs.rows.copy(), basis.T @ motions.to_increments.T
         self.force, self.K = self.to_free @ self.rows, basis.T @ motions.statics @ basis

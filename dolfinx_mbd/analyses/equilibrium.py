@@ -29,7 +29,7 @@ from dolfinx_mbd.analyses.balance import (
     is_unstable,
     newton_balance,
     restore_constraints,
-    set_forces,
+    set_and_linearize,
 )
 from dolfinx_mbd.analyses.mesh_equilibrium import mesh_equilibrium
 from dolfinx_mbd.analyses.small_motions import Axes, SmallMotions, free_directions
@@ -220,7 +220,7 @@ def _downhill(eqs: Assembler, t: float, axes: Axes, tolerance: float, max_iterat
     system = eqs.system
     cause = "Perhaps nothing resists a load, or the initial position (q) is far from an equilibrium"
     for steps in range(max_iterations + 1):
-        motions = set_forces(eqs, t, axes)
+        motions = set_and_linearize(eqs, t, axes)
         row, ratio = unbalanced(eqs, t)
         if ratio <= tolerance:
             _check_spin(eqs, t, axes.spin[0])
@@ -339,7 +339,7 @@ def _advance(eqs: Assembler, t: float, axes: Axes, motions: SmallMotions, step: 
         eqs.v[states] = state_values + delta[states]
         try:
             restore_constraints(eqs, t)
-            trial = set_forces(eqs, t, axes)
+            trial = set_and_linearize(eqs, t, axes)
             force, move = trial.to_increments.T @ eqs.rows, motions.to_increments.T @ delta
             after = float(force[bodies] @ move[bodies])
             if after <= _OVERSHOOT * abs(before) or abs(before) < 1e-300:

@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dolfinx_mbd.analyses.mesh_rotation import (
+    check_can_rotate,
     check_rotation,
     phase,
     set_rotation,
     steady_stiffness,
-    supports_rotation,
 )
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
@@ -66,7 +66,7 @@ def mesh_equilibrium(eqs: Assembler, t: float, spin: Array, tolerance: float) ->
     """
     eqs.system.check_no_states("the equilibrium of a mesh body")
     if spin.any():
-        supports_rotation(eqs.system, spin)
+        check_can_rotate(eqs.system, spin)
     eqs.lam[:] = 0.0
     nodes = InternalUnknowns(eqs.system, np.zeros(4))  # without parameters of time integration
     with nodes.statics(eqs.q):

@@ -33,6 +33,7 @@ from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = [
+    "check_can_rotate",
     "check_rotation",
     "frame_slices",
     "phase",
@@ -40,7 +41,6 @@ __all__ = [
     "set_rotation",
     "spin_of",
     "steady_stiffness",
-    "supports_rotation",
 ]
 
 _ANGLE = 0.3  # rotation after which the forces are compared, rad
@@ -50,7 +50,7 @@ _RANK = 1e-10  # singular values of constraints below this fraction of the large
 _FREE = 1e-9  # largest motion of a constraint in a rotation that it permits, relative to its size
 
 
-def supports_rotation(system: System, spin: Array) -> None:
+def check_can_rotate(system: System, spin: Array) -> None:
     """Raise an InputError if a body has no steady rotation."""
     body: Any
     for body in system.bodies:
@@ -103,7 +103,7 @@ def spin_of(system: System, state: State, positions: Array, velocities: Array) -
             value=state,
         )
     if spin.any():
-        supports_rotation(system, spin)
+        check_can_rotate(system, spin)
     return spin
 
 
