@@ -36,7 +36,7 @@ __all__ = [
     "is_unstable",
     "newton_balance",
     "restore_constraints",
-    "set_forces",
+    "set_and_linearize",
     "small_step",
 ]
 
@@ -51,7 +51,7 @@ _STEADY = 1e-6  # largest unbalanced force of a steady rotation, relative to the
 _ROTATION = 0.3  # rotation of the mechanism after which its forces must balance as before, rad
 
 
-def set_forces(eqs: Assembler, t: float, axes: Axes) -> SmallMotions:
+def set_and_linearize(eqs: Assembler, t: float, axes: Axes) -> SmallMotions:
     """Set velocities, accelerations and reactions (least squares); return the linear equations."""
     set_steady_velocities(eqs, axes)
     eqs.a[:] = steady_rates(eqs, axes)
@@ -75,27 +75,27 @@ def restore_constraints(eqs: Assembler, t: float) -> None:
 def bounded(eqs: Assembler, increments: Array) -> Array:
     """Return increments (nv,), scaled if a displacement, m, or rotation, rad, is large."""
     rigid = eqs.system.rigid
-    is_rotation = row_groups(eqs.system)[rigid] % 3 == 1
+    is_rotation = row_groups(eqs.system)[rigid] % 3 == 1  # group 3k + 1: moments of body k
     sizes = np.where(is_rotation, 1.0, max(eqs.system.size, 1.0))  # rad or m
     largest = float((np.abs(increments[rigid]) / sizes).max(initial=0.0))
     return increments * min(1.0, _MAX_STEP / max(largest, 1e-300))
 
 
 def small_step(eqs: Assembler, t: float, axes: Axes, delta: Array) -> SmallMotions:
-    """Move by increments (nv,) from the state of `eqs`, and set the forces there."""
+    """Move by increments (nv,) from the state of `eqs`; then `set_and_linearize`."""
     states = eqs.system.states  # states of loads; their values are in v, not in q
     move = delta.copy()
     move[states] = 0.0
     eqs.move(eqs.q.copy(), move)
     eqs.v[states] += delta[states]
     restore_constraints(eqs, t)
-    return set_forces(eqs, t, axes)
+    return set_and_linearize(eqs, t, axes)
 
 
 def newton_balance(eqs: Assembler, t: float, axes: Axes, tolerance: float) -> bool:
     """Move to the equilibrium that Newton's method finds; return whether it converged."""
     try:
-        motions = set_forces(eqs, t, axes)
+        motions = set_and_linearize(eqs, t, axes)
         for _ in range(_ITERATIONS):
             _, ratio = unbalanced(eqs, t)
             if ratio <= tolerance:
@@ -105,7 +105,7 @@ def newton_balance(eqs: Assembler, t: float, axes: Axes, tolerance: float) -> bo
             if not basis.shape[1] or not np.isfinite(K).all():
                 return False
             force = basis.T @ (motions.to_increments.T @ eqs.rows)  # unbalanced
-            step = _solve(K, force)
+            step = _solve(K, force)  # in the coordinates of the free motions
             moved = _damped_step(eqs, t, axes, motions, basis, K, step)
             if moved is None:
                 return False
@@ -116,7 +116,7 @@ def newton_balance(eqs: Assembler, t: float, axes: Axes, tolerance: float) -> bo
 
 
 def _solve(K: Array, force: Array) -> Array:
-    """Return the correction for unbalanced forces, of least norm if the stiffness is singular."""
+    """Return the correction −K⁻¹ f for unbalanced forces f, of least norm if K is singular."""
     return np.asarray(np.linalg.lstsq(K, -force, rcond=_RANK)[0], dtype=float)
 
 
@@ -154,7 +154,7 @@ def _damped_step(
 
 def is_unstable(eqs: Assembler, t: float, axes: Axes) -> bool:
     """Return whether small disturbances of the steady rotation grow."""
-    motions = set_forces(eqs, t, axes)
+    motions = set_and_linearize(eqs, t, axes)
     basis = free_directions(motions)
     if not basis.shape[1]:
         return False

@@ -8,8 +8,8 @@ curve passes folds, where it turns back in p:
     [ t_z  t_p] (dp) = - (0)
 
 f are the unbalanced forces of the free motions and f_p is their derivative with respect to p, a
-central difference. Lengths along the curve are measured by displacements relative to the largest
-displacement so far, and by p relative to its range.
+central difference. Lengths along the curve are measured by z relative to the length of the curve in
+z so far, and by p relative to its range.
 
 References:
     H. B. Keller, Numerical solution of bifurcation and nonlinear eigenvalue problems, in
@@ -25,7 +25,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dolfinx_mbd.analyses.balance import check_steady, is_unstable, restore_constraints, set_forces
+from dolfinx_mbd.analyses.balance import (
+    check_steady,
+    is_unstable,
+    restore_constraints,
+    set_and_linearize,
+)
 from dolfinx_mbd.analyses.equilibrium import equilibrium
 from dolfinx_mbd.analyses.small_motions import Axes, free_directions
 from dolfinx_mbd.analyses.unbalanced_forces import unbalanced
@@ -52,6 +57,7 @@ _SECANTS = 40  # largest number of steps of the search for a fold
 _BISECTIONS = 60  # largest number of steps of the search for the end of the span
 _FIRST_UNIT = 0.1  # unit of z, relative to its linear change over the range of the parameter
 _GROWTH = 10.0  # largest correction relative to the step; a longer one does not converge
+_LEAST_LIMIT = 1e-6  # corrections up to this size are permitted at any step, because of round-off
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +155,7 @@ def continuation(
         ...     return (p, 0.0, 0.0)
         >>> curve = mbd.analyses.continuation(rotor, (300.0, 900.0), spin=speed)
         >>> y = curve.values(lambda system, state: state.q[1])
-        >>> print(f"{1e4 * y[0]:.3f}, {1e4 * y[-1]:.3f}")  # −e at high speed
+        >>> print(f"{1e4 * y[0]:.3f}, {1e4 * y[-1]:.3f}")  # −1e4 e at high speed, e = 1e-4 m
         -2.250, -1.066
     """
     low, high = (number("span", value) for value in vector("span", span, 2))
@@ -197,12 +203,13 @@ class _Point:
         columns: Increments of all coordinates per unit of z, (nv, m).
         project: Coordinates z per increment, (m, nv).
         unbalance: Largest unbalanced force, relative to the acting forces.
+        state: The state, after its constraints are satisfied.
     """
 
     def __init__(self, eqs: Assembler, state: State, axes: Axes) -> None:
         eqs.q[:], eqs.v[:], eqs.angles[:] = state.q, state.v, state.angles
         restore_constraints(eqs, state.time)
-        motions = set_forces(eqs, state.time, axes)
+        motions = set_and_linearize(eqs, state.time, axes)
         basis = free_directions(motions)
         self.rows, self.to_free = eqs.rows.copy(), basis.T @ motions.to_increments.T
         self.force, self.K = self.to_free @ self.rows, basis.T @ motions.statics @ basis
@@ -428,7 +435,7 @@ class _Curve:
                 bordered = np.vstack([matrix, float(np.abs(matrix).max()) * normal])
                 right = np.append(-point.force, 0.0)
                 change = np.linalg.lstsq(bordered, right, rcond=_RANK)[0]
-                if not np.linalg.norm(change) <= max(_GROWTH * step, 1e-6):
+                if not np.linalg.norm(change) <= max(_GROWTH * step, _LEAST_LIMIT):
                     return None  # it diverges, or is NaN
                 change *= units
                 value += float(change[-1])

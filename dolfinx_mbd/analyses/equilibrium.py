@@ -29,7 +29,7 @@ from dolfinx_mbd.analyses.balance import (
     is_unstable,
     newton_balance,
     restore_constraints,
-    set_forces,
+    set_and_linearize,
 )
 from dolfinx_mbd.analyses.mesh_equilibrium import mesh_equilibrium
 from dolfinx_mbd.analyses.small_motions import Axes, SmallMotions, free_directions
@@ -196,52 +196,58 @@ def _search(
         return state
     axes = Axes.common(system, omega)
     restore_constraints(eqs, t)
-    start, unstable = eqs.state(t), None
+    start, candidate = eqs.state(t), None
     if omega.any():
         if newton_balance(eqs, t, axes, tolerance):
             _check_spin(eqs, t, omega)
-            unstable = eqs.state(t)
+            candidate = eqs.state(t)
             if not is_unstable(eqs, t, axes):
-                return unstable
+                return candidate
         eqs.put(start)
         eqs.update_poses(t)
     try:
         return _downhill(eqs, t, axes, tolerance, max_iterations)
     except (EquilibriumError, np.linalg.LinAlgError):
-        if unstable is None:
+        if candidate is None:
             raise
-        eqs.put(unstable)
+        eqs.put(candidate)  # unstable, but in balance
         eqs.update_poses(t)
-        return unstable
+        return candidate
 
 
 def _downhill(eqs: Assembler, t: float, axes: Axes, tolerance: float, max_iterations: int) -> State:
     """Return the equilibrium that is reached by steps towards stable equilibria."""
     system = eqs.system
-    for _ in range(max_iterations):
-        motions = set_forces(eqs, t, axes)
+    cause = "Perhaps nothing resists a load, or the initial position (q) is far from an equilibrium"
+    for steps in range(max_iterations + 1):
+        motions = set_and_linearize(eqs, t, axes)
         row, ratio = unbalanced(eqs, t)
         if ratio <= tolerance:
             _check_spin(eqs, t, axes.spin[0])
             return eqs.state(t)
         basis = free_directions(motions)
-        if not basis.shape[1] or not np.isfinite(motions.stiffness).all():
+        if not basis.shape[1]:
+            cause = "The constraints permit no motion that could balance it"
             break
-        _advance(eqs, t, axes, motions, _step(motions, basis, eqs))
+        if not np.isfinite(motions.stiffness).all():
+            cause = "The stiffness is not finite there; start nearer to the equilibrium (q)"
+            break
+        if steps < max_iterations:
+            _advance(eqs, t, axes, motions, _step(motions, basis, eqs))
     raise EquilibriumError(
         f"no equilibrium at t = {t:g} s: {system.row_name(row)} is left with "
-        f"{abs(eqs.rows[row]):.3g} (N or N m) unbalanced after {max_iterations} steps. Perhaps "
-        "nothing resists a load, or the initial position (q) is too far from an equilibrium"
+        f"{abs(eqs.rows[row]):.3g} (N or N m) unbalanced after {steps} "
+        f"step{'s' * (steps != 1)}. {cause}"
     )
 
 
 def quasi_static_motion(
     system: System, times: Iterable[float], *, spin: ArrayLike | None = None
 ) -> Solution:
-    """Find a sequence of equilibria for slowly changing drivers and loads, without inertia forces.
+    """Find a sequence of equilibria, at rest or with a spin, for slowly changing drivers and loads.
 
-    Each equilibrium is computed from the previous one. Velocities and accelerations include the
-    spin, but not the motion of the drivers.
+    Each equilibrium is computed from the previous one. Velocities, accelerations and inertia forces
+    are those of the spin alone: the motion of the drivers adds none.
 
     Args:
         system: The mechanism.
@@ -293,7 +299,7 @@ def _newton_step(K: Array, force: Array) -> Array:
     largest = max(float(np.abs(values).max()), 1e-300)
     if values[0] > _FLOOR * largest:
         return np.asarray(np.linalg.solve(K, -force), dtype=float)
-    floor = _FLOOR * max(largest, float(np.abs(force).max()))
+    floor = _FLOOR * max(largest, float(np.abs(force).max()))  # keeps steps finite
     return np.asarray(vectors @ ((vectors.T @ -force) / np.maximum(np.abs(values), floor)))
 
 
@@ -322,20 +328,21 @@ def _advance(eqs: Assembler, t: float, axes: Axes, motions: SmallMotions, step: 
     contact forces, for example if the teeth of gears pass through each other.
     """
     start, angles, states = eqs.q.copy(), eqs.angles.copy(), eqs.system.states
-    delta, values = motions.to_increments @ step, eqs.v[states].copy()
+    delta, state_values = motions.to_increments @ step, eqs.v[states].copy()
     bodies = slice(len(eqs.v) - len(states))
     delta *= _fraction_to_contact(eqs, delta)
+    # Residuals are forces that act against the step: negative now, positive after an overshoot
     before = float(eqs.rows[bodies] @ delta[bodies])
     for _ in range(_HALVINGS):
         eqs.angles[:] = angles
         eqs.move(start, np.concatenate([delta[bodies], np.zeros(len(states))]))
-        eqs.v[states] = values + delta[states]
+        eqs.v[states] = state_values + delta[states]
         try:
             restore_constraints(eqs, t)
-            trial = set_forces(eqs, t, axes)
+            trial = set_and_linearize(eqs, t, axes)
             force, move = trial.to_increments.T @ eqs.rows, motions.to_increments.T @ delta
-            along = float(force[bodies] @ move[bodies])
-            if along <= _OVERSHOOT * abs(before) or abs(before) < 1e-300:
+            after = float(force[bodies] @ move[bodies])
+            if after <= _OVERSHOOT * abs(before) or abs(before) < 1e-300:
                 break
         except AssemblyError:
             pass

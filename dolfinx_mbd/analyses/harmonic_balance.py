@@ -17,6 +17,7 @@ from dolfinx_mbd.analyses.harmonic_equations import (
 )
 from dolfinx_mbd.analyses.harmonic_stability import multipliers_of
 from dolfinx_mbd.analyses.period_checks import check_period
+from dolfinx_mbd.analyses.periodic import motion_name
 from dolfinx_mbd.analyses.periodic_motion import PeriodicError
 from dolfinx_mbd.analyses.shooting import simulate_period
 from dolfinx_mbd.analyses.simulator import Simulator, one_blas_thread
@@ -212,17 +213,17 @@ def solve(equations: HarmonicEquations, max_corrections: int, tolerance: float) 
                 equations.x, equations.lam = x + fraction * change, lam.copy()
                 equations.evaluate()
                 # An error may grow a little on the way to a solution; a large growth diverges
-                good = equations.error <= _GROWTH * error or equations.violation < violation
-                if good or fraction <= _SHORTEST:
+                acceptable = equations.error <= _GROWTH * error or equations.violation < violation
+                if acceptable or fraction <= _SHORTEST:
                     break
                 fraction *= 0.5
         else:
             return
     except SingularEquations as singular:
-        name = equations.system.row_name(int(singular.args[0]))
+        name = motion_name(equations.system, int(singular.args[0]))
         raise PeriodicError(
-            f"the motion is not unique: the motion of {name} (as a displacement) is free, or the "
-            "mechanism passes a singular position. Hold it by a joint, a driver or a spring"
+            f"the motion is not unique: the motion of {name} is free, or the mechanism "
+            "passes a singular position. Hold it by a joint, a driver or a spring"
         ) from None
     except (AssemblyError, np.linalg.LinAlgError) as failure:
         raise PeriodicError(f"the correction of the motion fails: {failure}") from failure

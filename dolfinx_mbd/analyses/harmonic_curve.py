@@ -47,6 +47,7 @@ _DIFFERENCE = 1e-6  # step of differences, relative to the range of the paramete
 _FOLD = 1e-9  # derivative of the parameter at a fold, relative to its range
 _SECANTS = 40  # largest number of steps of the search for a fold
 _GROWTH = 10  # largest correction relative to the step; a longer one does not converge
+_LEAST_STEP = 1e-6  # shorter steps count as this one: their corrections are round-off
 
 
 class Tangent(NamedTuple):
@@ -311,7 +312,10 @@ class _Curve:
         return point.projected(self._slope)
 
     def _tangent_row(self, point: HarmonicEquations, tangent: Tangent) -> Array:
-        """Return the row whose product with (z, p) is the inner product with a tangent."""
+        """Return the row whose product with (z, p) is the inner product with a tangent.
+
+        z and p are divided by their units.
+        """
         z = point.coordinates(tangent.motion)
         return np.append(z / self._unit**2, tangent.parameter / self.range**2)
 
@@ -356,7 +360,10 @@ class _Curve:
                 row = self._tangent_row(new, tangent)
                 bordered = np.block([[matrix, by_p[:, None]], [row[:-1], row[-1:]]])
                 solution = _solution(bordered, np.append(right, 0.0))
-                if not np.linalg.norm(solution[:-1]) <= _GROWTH * max(step, 1e-6) * self._unit:
+                if (
+                    not np.linalg.norm(solution[:-1])
+                    <= _GROWTH * max(step, _LEAST_STEP) * self._unit
+                ):
                     return None  # it diverges, or is NaN
                 change = new.change(solution[:-1])
                 value += float(solution[-1])

@@ -44,7 +44,11 @@ _FREE = 1e-13  # reciprocal condition number below which the equations are singu
 
 
 class SingularEquations(ValueError):
-    """Error of singular equations; its argument is the index of the coordinate that is free."""
+    """Error of singular equations.
+
+    Its argument is the index of the coordinate that is free. If the number of free motions changes
+    within the period, it is the coordinate with the largest unbalanced force.
+    """
 
 
 def reference_spins(system: System, states: Sequence[State], period: float) -> Array:
@@ -82,6 +86,9 @@ class HarmonicEquations:
         spins: Angular velocities of the reference motion, see `reference_spins`.
 
     Attributes:
+        period: Period, s.
+        time: The instants, (N,), s.
+        derivative: D, (N, N), 1/s.
         x: Increments at the instants, (N, nv). States of loads have their values.
         lam: Multipliers, (N, nc).
         error: Largest unbalanced force, relative to the acting forces.
@@ -187,7 +194,7 @@ class HarmonicEquations:
                 len(instants) * m, len(instants) * m
             )
 
-        # Rates of the velocities by (D + ∂/∂t), sorted by powers of ∂/∂t
+        # The rates of the velocities are (D + ∂/∂t) v: forces by powers of ∂/∂t
         D0, D1 = (np.tensordot(D, x, axes=(1, 0)) for x in (v_by_z, v_by_rate))
         matrices = (
             forces(self._K, v_by_z, D0),
@@ -209,7 +216,8 @@ class HarmonicEquations:
     def unbalanced(self, t: float) -> tuple[int, float]:
         """Return the row of the largest residual, relative to the acting forces, and this ratio.
 
-        Near the solution, the round-off of stiff springs is subtracted.
+        Near the solution, the round-off of stiff springs is subtracted. With states of
+        loads, the sizes of the terms of their equations count, too.
         """
         groups = row_groups(self.system)
         sizes = np.full(count_groups(self.system), 1e-300)
@@ -242,6 +250,7 @@ class HarmonicEquations:
             tangents = eqs.tangent(t)
             T, by_x, by_rate = self._velocity_derivatives(self.x[k], rate)
             basis = null_space(B, tangents.M) if len(B) else np.diag(np.diag(tangents.M) ** -0.5)
+            # small changes that remove the violations of the constraints, (nv,)
             fit = -np.linalg.lstsq(B, eqs.values, rcond=_RANK)[0] if len(B) else np.zeros(len(T))
             numbers_of_free_motions.add(basis.shape[1])
             inverse = np.linalg.inv(T)

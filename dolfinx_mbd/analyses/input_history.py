@@ -53,11 +53,11 @@ class InputHistory:
 
     def _alternates(self, count: int) -> bool:
         """Return whether most of the last `count` changes of an input alternate in sign."""
-        most = (1.0 - _ALTERNATION) * (count - 1) + 1e-9  # permitted exceptions
+        permitted = (1.0 - _ALTERNATION) * (count - 1) + 1e-9  # 1e-9: round-off of the product
         for x in zip(*islice(reversed(self._values), count + 1), strict=True):
             changes = [new - old for new, old in pairwise(x)]
-            exceptions = sum(one * two >= 0.0 for one, two in pairwise(changes))
-            if exceptions <= most:
+            exceptions = sum(first * second >= 0.0 for first, second in pairwise(changes))
+            if exceptions <= permitted:
                 return True
         return False
 
@@ -80,10 +80,8 @@ class InputHistory:
             "the loop of controller and mechanism is unstable with this step. Decrease the gains "
             "or dt"
         )
-        quantity, value = "growth of an input", float(growth[k])
-        warn(
-            AccuracyWarning(text, quantity=quantity, value=value, limit=_GROWTH**3)
-        )  # three ratios of quarters
+        value, limit = float(growth[k]), _GROWTH**3  # from the first to the fourth quarter
+        warn(AccuracyWarning(text, quantity="growth of an input", value=value, limit=limit))
 
     def growth(self) -> str:
         """Return a text about the inputs whose changes grew in the last steps, or an empty text."""

@@ -25,7 +25,7 @@ from dolfinx_mbd.results.solution import Solution
 Array = NDArray[np.float64]
 Index = NDArray[np.integer]
 
-_SINGULAR = 1e-7  # a position is singular if the ratio of extreme singular values is smaller
+_SINGULAR = 1e-7  # ratio of extreme singular values below which a position is singular
 _MOVES = 1e-6  # smallest component of a motion that counts, relative to its largest ones
 _CLOSED = 1e-6  # largest violation of a constraint, m or rad; relative to positions beyond 1 m
 _RANK = 1e-9  # singular values below this fraction of the largest one count as zero
@@ -99,22 +99,22 @@ def kinematic_analysis(
     try:
         for t in instants:
             limit = _solve_position(eqs, t, states)
-            all_columns = eqs.constraint_matrix()
-            B = all_columns[:, system.rigid]
+            full_matrix = eqs.constraint_matrix()
+            B = full_matrix[:, system.rigid]
             if rows is None:
                 redundant = [
-                    r.row for r in find_redundant(system, all_columns, system.rigid, limit)
+                    r.row for r in find_redundant(system, full_matrix, system.rigid, limit)
                 ]
                 rows = np.setdiff1d(np.arange(len(B)), redundant)
                 _check_determined(eqs, B, len(rows), t)
-            scaled, _, _ = without_units(system, all_columns)
+            scaled, _, _ = without_units(system, full_matrix)
             # The sign differs between the assemblies that meet in a singular position
             sign = _orientation(scaled[rows][:, system.rigid])
             first_sign = first_sign or sign
             if sign != first_sign or not sign:
-                before = f" or between t = {states[-1].time:g} s and this time" if states else ""
+                interval = f" or between t = {states[-1].time:g} s and this time" if states else ""
                 raise KinematicError(
-                    f"the position at t = {t:g} s{before} is singular or belongs to another "
+                    f"the position at t = {t:g} s{interval} is singular or belongs to another "
                     "assembly: the drivers do not determine the motion after it. Drive another "
                     "joint, omit this time, or use shorter steps",
                     t,

@@ -122,7 +122,7 @@ def linearize(
                 return body.linearization(checked.system, state, count, *signals)  # type: ignore[no-any-return]
             except SteadyError as error:
                 raise SteadyError(f"{error}{_note_on_functions(checked)}") from error
-    eqs = Assembler(checked.system)
+    eqs = Assembler(checked.system)  # loads that are inputs have numbers instead of functions
     bodies, fixed = Axes.of_bodies(system, state.q, state.v), Axes.common(system, np.zeros(3))
     choices = {"body": bodies, "global": fixed}
     if not isinstance(axes, str):
@@ -247,7 +247,7 @@ def _with_rotors(axes: Axes, state: State, system: System) -> Axes:
 
 
 def _set_motion(eqs: Assembler, state: State) -> None:
-    """Set positions and velocities; the state may have multipliers of fewer constraints."""
+    """Set positions and velocities; accelerations and multipliers are computed later."""
     eqs.q[:], eqs.v[:], eqs.angles[:] = state.q, state.v, state.angles
 
 
@@ -286,7 +286,7 @@ def _balanced_coefficients(eqs: Assembler, t: float, axes: Axes) -> SmallMotions
     motions = balanced_motions(eqs, t, axes)
     if len(eqs.values) and np.abs(eqs.values).max() > _BALANCE * s.size:
         row = int(np.argmax(np.abs(eqs.values)))
-        raise SteadyError(f"{s.constraint_name(row)} is off by {abs(eqs.values[row]):.3g}")
+        raise SteadyError(f"{s.constraint_name(row)} is off by {abs(eqs.values[row]):.3g} m or rad")
     row, ratio = unbalanced(eqs, t)
     if ratio > _BALANCE:
         raise SteadyError(

@@ -31,7 +31,7 @@ class LinearSensor(NamedTuple):
     """Linear signals of a gauge (one for each grid) or an accelerometer."""
 
     labels: tuple[str, ...]
-    rows: Array  # factors of (a, η), shape (grids, 6 + n)
+    rows: Array  # factors of the rigid acceleration a and of η, shape (grids, 6 + n)
     spin: Array  # factors of the products ω_iω_j, shape (grids, 6)
     is_accelerometer: bool  # the factors of η apply to its second derivative
     values: Array  # measured, shape (nt, grids)
@@ -93,17 +93,17 @@ class LoadEquations:
         self.pad = max(2, int(PADDING * self.count))
         Y, P = _extend_signal(y * model.weights, self.pad), _extend_signal(spins, self.pad)
         lines = [np.linspace(X[0], X[-1], len(X)) for X in (Y, P)]  # subtracted for periodic ends
-        self.steady, spin = (H[0].real for H in model.response(np.zeros(1)))
+        self.steady, spin = (H[0].real for H in model.response(np.zeros(1)))  # at 0 Hz
         self.rest = lines[0] - lines[1] @ spin.T  # without the effect of the rotation
-        Y, P = (X - start for X, start in zip((Y, P), lines, strict=True))
+        Y, P = (X - line for X, line in zip((Y, P), lines, strict=True))
         self.Y, self.P = np.fft.rfft(Y, axis=0), np.fft.rfft(P, axis=0)
         frequencies = np.fft.rfftfreq(len(Y), 1 / rate)
         self.frequencies = np.asarray(frequencies[frequencies <= highest], dtype=float)
 
     def chunks(self) -> Iterator[tuple[slice, Any, Any, Any]]:
-        """Yield chunks of frequencies with responses H, and known and remaining parts of signals.
+        """Yield slices of frequencies, responses H, signals due to the rotation, and the others b.
 
-        The loads F satisfy H F ≈ b with the remaining parts b.
+        The loads F satisfy H F ≈ b.
         """
         for start in range(0, len(self.frequencies), CHUNK):
             chunk = slice(start, min(start + CHUNK, len(self.frequencies)))
@@ -118,7 +118,8 @@ class LoadEquations:
         signals along the singular vector of the singular value s. The expected error is, up to a
         constant, the sum of squares of the unexplained components, plus twice the variance of the
         noise times the sum of the fractions. This variance is that of the residuals with the least
-        regularization, if it is larger than that of the given noise.
+        regularization, if it is larger than that of the given noise. `scale` is the largest
+        singular value of the responses at 0 Hz, to which the regularization is relative.
         """
         size = float(self.count + 2 * self.pad)
         # the straight lines between the ends; Σ|ŷ|² over frequencies is size/2 times Σ|y|²
@@ -129,6 +130,7 @@ class LoadEquations:
             unexplained, explained = unexplained + added[0], explained + added[1]
         noise = size  # sum over the instants of a unit variance
         if len(self.steady) > self.model.count:
+            # degrees of freedom of the residuals; one more than frequencies for the straight lines
             free = (len(self.frequencies) + 1) * len(self.steady) - explained[0]
             noise = max(noise, float(unexplained[0] / free))
         return float(REGULARIZATIONS[np.argmin(unexplained + 2 * noise * explained)])

@@ -201,7 +201,7 @@ def identify_loads(
     model = LoadResponse(body, sensors, inputs * scales, 1 / deviations)
     if regularization is not None:
         number("regularization", regularization, low=1e-12, high=1.0)
-    (static, *_), _ = model.response(np.zeros(1))  # to the loads, at one frequency
+    (static, *_), _ = model.response(np.zeros(1))  # to the loads, at 0 Hz
     _, values, right = np.linalg.svd(static.real, full_matrices=False)
     if not values.max(initial=0.0) > 0:
         reject("loads", loads, "loads to which the signals respond")
@@ -241,8 +241,9 @@ def _sensor(body: ReducedBody, name: Any, signal: Any, count: int) -> LinearSens
     place, _, axis = str(name).rpartition(" ")
     if name in gauges:
         labels, modes = gauges[name].labels, gauges[name].modes
+        # Rigid motion and rotation strain nothing
+        rows: Array = np.hstack([np.zeros((len(modes), 6)), modes])
         spin: Array = np.zeros((len(modes), 6))
-        rows: Array = np.hstack([spin, modes])
     elif axis in AXES and place in places:
         point, motion = places[place]
         k = AXES.index(axis)

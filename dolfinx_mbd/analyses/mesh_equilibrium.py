@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dolfinx_mbd.analyses.mesh_rotation import (
+    check_can_rotate,
     check_rotation,
     phase,
     set_rotation,
     steady_stiffness,
-    supports_rotation,
 )
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
@@ -66,7 +66,7 @@ def mesh_equilibrium(eqs: Assembler, t: float, spin: Array, tolerance: float) ->
     """
     eqs.system.check_no_states("the equilibrium of a mesh body")
     if spin.any():
-        supports_rotation(eqs.system, spin)
+        check_can_rotate(eqs.system, spin)
     eqs.lam[:] = 0.0
     nodes = InternalUnknowns(eqs.system, np.zeros(4))  # without parameters of time integration
     with nodes.statics(eqs.q):
@@ -142,12 +142,13 @@ def _newton(
         tangent = eqs.tangent(t)
         # A rotation about the axis changes no force: the corrections do not contain it
         K, rotation = steady_stiffness(eqs, tangent, spin), phase(eqs, tangent.B, spin)
-        lower = np.concatenate([-values, np.zeros(len(rotation))])
-        delta, change = saddle(K, np.concatenate([tangent.B, rotation]), -eqs.rows, lower)
+        constraint_changes = np.concatenate([-values, np.zeros(len(rotation))])
+        B = np.concatenate([tangent.B, rotation])
+        delta, multiplier_changes = saddle(K, B, -eqs.rows, constraint_changes)
         if not np.abs(delta * measure.lengths).max() <= _LARGEST * system.size:
             raise _Failure("a correction is too large")
         eqs.move(eqs.q.copy(), delta)
-        eqs.lam += change[: len(values)]
+        eqs.lam += multiplier_changes[: len(values)]
         set_rotation(eqs, spin)
         size = nodes.correct(delta)
         nodes.put(eqs)

@@ -33,6 +33,7 @@ from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.system import State, System
 
 __all__ = [
+    "check_can_rotate",
     "check_rotation",
     "frame_slices",
     "phase",
@@ -40,7 +41,6 @@ __all__ = [
     "set_rotation",
     "spin_of",
     "steady_stiffness",
-    "supports_rotation",
 ]
 
 _ANGLE = 0.3  # rotation after which the forces are compared, rad
@@ -50,7 +50,7 @@ _RANK = 1e-10  # singular values of constraints below this fraction of the large
 _FREE = 1e-9  # largest motion of a constraint in a rotation that it permits, relative to its size
 
 
-def supports_rotation(system: System, spin: Array) -> None:
+def check_can_rotate(system: System, spin: Array) -> None:
     """Raise an InputError if a body has no steady rotation."""
     body: Any
     for body in system.bodies:
@@ -84,9 +84,9 @@ def spin_of(system: System, state: State, positions: Array, velocities: Array) -
     Raises:
         InputError: The state moves otherwise, or a body has no steady rotation.
     """
-    # The rotation whose velocities are nearest to those of the nodes: of equal masses at them
-    moments = positions.T @ positions
-    inertia = np.trace(moments) * np.eye(3) - moments
+    # The rotation whose velocities are nearest to those of the nodes, as if all masses were equal
+    second_moments = positions.T @ positions
+    inertia = np.trace(second_moments) * np.eye(3) - second_moments
     momentum = np.cross(positions, velocities).sum(axis=0)
     spin = np.asarray(np.linalg.lstsq(inertia, momentum, rcond=1e-12)[0], dtype=float)
     eqs = Assembler(system)
@@ -103,7 +103,7 @@ def spin_of(system: System, state: State, positions: Array, velocities: Array) -
             value=state,
         )
     if spin.any():
-        supports_rotation(system, spin)
+        check_can_rotate(system, spin)
     return spin
 
 
@@ -111,7 +111,8 @@ def frame_slices(system: System) -> Iterator[tuple[slice, slice]]:
     """Yield the slices of the 7 coordinates and the 6 velocities of each frame."""
     body: Any
     for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
-        count = body.num_frames if hasattr(body, "step_solver") else isinstance(body, FloatingBody)
+        on_mesh = hasattr(body, "step_solver")
+        count = body.num_frames if on_mesh else int(isinstance(body, FloatingBody))
         for k in range(count):
             first, start = q.start + 7 * k, v.start + 6 * k
             yield slice(first, first + 7), slice(start, start + 6)
@@ -170,7 +171,7 @@ def phase(eqs: Assembler, B: Array, spin: Array) -> Array:
 def check_rotation(eqs: Assembler, t: float, nodes: InternalUnknowns, spin: Array) -> None:
     """Raise an error if forces do not balance after a part of the rotation.
 
-    It needs a block `InternalUnknowns.statics`. The state of the assembler does not change.
+    Call it within a block `with nodes.statics(...)`. The state of the assembler does not change.
     """
     speed = float(np.linalg.norm(spin))
     if not speed:
@@ -194,15 +195,16 @@ def check_rotation(eqs: Assembler, t: float, nodes: InternalUnknowns, spin: Arra
         eqs.residual(t + step)
         eqs.scale += np.abs(B).T @ np.abs(eqs.lam)
     row, ratio = unbalanced(eqs, t + step)
-    name, force = eqs.system.row_name(row), abs(eqs.rows[row])
+    rest = f"{eqs.system.row_name(row)} is left with {abs(eqs.rows[row]):.3g} (N or N m) unbalanced"
     if not (node_ratio := _STEADY * nodes.error(_STEADY)) <= max(ratio, _STEADY):
-        name, ratio, force = "the nodes of a body", node_ratio, node_ratio
+        ratio = node_ratio
+        rest = f"the nodes of a body are left with {ratio:.3g} of their forces unbalanced"
     eqs.put(before)
     nodes.return_to(unknowns)
     nodes.put(eqs)
     if not ratio <= _STEADY:
         raise EquilibriumError(
             f"no steady rotation at t = {t:g} s: the forces change while the mechanism rotates; "
-            f"after {_ANGLE:g} rad, {name} is left with {force:.3g} (N or N m) unbalanced. Gravity "
+            f"after {_ANGLE:g} rad, {rest}. Gravity "
             "across the axis, loads of constant direction or time-dependent loads have this effect"
         )

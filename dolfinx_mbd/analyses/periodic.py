@@ -38,10 +38,11 @@ from dolfinx_mbd.results.run_checks import RunChecks
 from dolfinx_mbd.results.solution import Solution
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
-__all__ = ["PeriodicError", "PeriodicMotion", "periodic"]
+__all__ = ["PeriodicError", "PeriodicMotion", "motion_name", "periodic"]
 
-_FREE = 1e-9  # singular values of 1 − monodromy below this have a free motion
-_GREAT = 1e3  # growth of disturbances that hides a free motion
+# Singular values of 1 − monodromy below this fraction of the largest one, but at most below
+# _FREE · _LARGEST, belong to a free motion
+_FREE, _LARGEST = 1e-9, 1e3
 _GROWTH = 3.0  # growth of the closure error above which a correction is shortened
 _CHAOS = 1e8  # growth of disturbances in a period above which no correction helps
 _IDLE = 3  # number of corrections without an improvement before further periods
@@ -288,7 +289,7 @@ class _Cycle:
                 "the motion has come to rest, so that it has no period: start near the cycle",
                 closure=self.error,
             )
-        # the correction is orthogonal to the motion, which would only delay it
+        # The correction is orthogonal to the rates of the motion: along them it is only a delay
         bordered = np.block([[A, -rates_at_end[:, None]], [rates_at_start, np.zeros(1)]])
         if self.rotors:
             self._check_free(bordered)
@@ -308,14 +309,14 @@ class _Cycle:
     def _check_free(self, A: Array) -> None:
         """Raise an error if a disturbance neither grows nor decays."""
         values, vectors = np.linalg.svd(A)[1:]
-        if values[-1] > _FREE * min(max(1.0, float(values[0])), _GREAT):
+        if values[-1] > _FREE * min(max(1.0, float(values[0])), _LARGEST):
             return
         motion = np.abs(self.map.start @ vectors[-1, : len(self.map.matrix)])
         moves, rates = motion[0], motion[1] * self.period / (2 * np.pi)
         row = int(np.argmax(np.maximum(rates, moves)))
         raise PeriodicError(
             f"the cycle is not unique: a Floquet multiplier is 1, because the motion of "
-            f"{_motion_name(self.system, row)} is free. Hold it by a joint, a driver, a spring or "
+            f"{motion_name(self.system, row)} is free. Hold it by a joint, a driver, a spring or "
             "friction",
             closure=self.error,
         )
@@ -323,8 +324,8 @@ class _Cycle:
     def result(self) -> PeriodicMotion:
         """Return the run with the warnings of a simulation.
 
-        A correction changes the motion at the start and not the multipliers, which are those of the
-        end of the period.
+        A correction changes the motion at the start, but not the reactions λ there; they are set to
+        those at the end of the period.
         """
         first = replace(self.states[0], lam=self._reactions())
         self.states = [first, *self.states[1:]]
@@ -350,7 +351,7 @@ class _Cycle:
         return run
 
     def _reactions(self) -> Array:
-        """Return the multipliers (nc,) of the first state."""
+        """Return the reactions λ (nc,) of the first state."""
         lam = self.states[-1].lam
         if self.rotors and len(lam):  # the axes in which they are resolved may turn
             eqs = self.stepper.assembler
@@ -360,7 +361,7 @@ class _Cycle:
         return lam
 
 
-def _motion_name(system: System, row: int) -> str:
+def motion_name(system: System, row: int) -> str:
     """Return the name of the motion that belongs to an equation."""
     name = system.row_name(row)
     return name.replace("force along", "displacement along").replace(

@@ -139,7 +139,10 @@ class Rotors:
         return out
 
     def relative(self, state: State, rates: Array) -> Array:
-        """Return rates (4, nv) of q, v, a and w at a state without the rotation of the rotors."""
+        """Return rates (4, nv) of q, v, a and w at a state without the rotation of the rotors.
+
+        w are the algorithmic accelerations of the time integration.
+        """
         if not self:
             return rates
         w = state.memory.get("algorithmic", state.a)

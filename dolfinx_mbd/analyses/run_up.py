@@ -24,10 +24,10 @@ __all__ = ["Waterfall", "waterfall"]
 Array = NDArray[np.float64]
 
 REVOLUTIONS = 10.0
-"""Default length of a block for orders."""
+"""Default length of a block for orders, if the run has twice as many."""
 
 BLOCKS = 20
-"""Default number of blocks without overlap for frequencies; at least two for orders."""
+"""Default number of blocks for frequencies, if they did not overlap."""
 
 FEWEST = 8
 """Smallest number of values in a block."""
@@ -191,9 +191,9 @@ def waterfall(
     limit = highest if up_to is None else number("up_to", up_to, positive=True)
     visible = lines <= min(limit, highest) * (1 + 1e-9)
     quarter = 0.25 * count / rate
-    known, other = (t - t[0], theta) if axis == "frequency" else (revolutions, t - t[0])
-    # Times (or angles) at the centre of each block, and a quarter of its length before and after
-    first, middle, last = (np.interp(centres + k * quarter, known, other) for k in (-1, 0, 1))
+    abscissa, ordinate = (t - t[0], theta) if axis == "frequency" else (revolutions, t - t[0])
+    # Angles (or times) at the centre of each block, and a quarter of its length before and after
+    first, middle, last = (np.interp(centres + k * quarter, abscissa, ordinate) for k in (-1, 0, 1))
     if axis == "frequency":
         middle, speed = centres, (last - first) / (2 * quarter)
     else:

@@ -268,8 +268,8 @@ class PeriodMap:
 def _preparation(stepper: Stepper) -> int:
     """Return the number of steps in which differences of the accelerations w decay to _DECAY."""
     # The spectral radius of Chung and Hulbert's methods: alpha_m = (2ρ − 1)/(ρ + 1)
-    m = stepper.method
-    rho = abs(m.alpha_m + 1) / abs(2 - m.alpha_m)
+    alpha_m = stepper.method.alpha_m
+    rho = abs(alpha_m + 1) / abs(2 - alpha_m)
     log_rho = np.log(np.clip(rho, 0.1, 0.999))  # finite and negative
     return int(np.clip(np.log(_DECAY) / log_rho, _FEWEST, _MOST))
 

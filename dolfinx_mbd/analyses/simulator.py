@@ -128,7 +128,7 @@ class Simulator(Run):
         if t_end is not None and not number("t_end", t_end, unit="s") > first:
             reject("t_end", t_end, f"after the start, {first:g} s")
         if not isinstance(dt, Adaptive):
-            dt = number("dt", dt, positive=True, unit="s, an Adaptive control or 'adaptive'")
+            dt = number("dt", dt, positive=True, unit="s, or an Adaptive control")
         elif t_end is None or len(inputs):
             raise InputError("adaptive steps need t_end, and inputs need steps of equal length")
         self._elastic_start = choice("elastic_start", elastic_start, ("quasi-static", "undeformed"))

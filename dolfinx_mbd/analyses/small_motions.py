@@ -12,9 +12,10 @@ because ω, the angular velocity of the body, changes by δω = δφ̇ + ω×δ�
 rotates about its axis relative to the axes, with the speed ν and the angle θ, its elastic
 coordinates rotate too: δη = E y with E = exp(−θG) and the generator G of
 `dolfinx_mbd.body.axisymmetry`. Then E replaces I in P, and −νG replaces 0 in 𝒲 and 𝒟; a static
-deflection in the axes has the rates η̇ = −νGη. K, C and M are the
-derivatives of r + Bᵀλ with respect to q, v and a for constant λ; K therefore includes the second
-derivatives of the constraints times the reactions. The small motions satisfy
+deflection in the axes has the rates η̇ = −νGη.
+
+K, C and M are the derivatives of r + Bᵀλ with respect to q, v and a for constant λ; K therefore
+includes the second derivatives of the constraints times the reactions. The small motions satisfy
 M_y ÿ + C_y ẏ + K_y y + (BP)ᵀ δλ = 0 with
 
     M_y = PᵀMP,   C_y = PᵀCP + M_y (𝒲 + 𝒟),   K_y = PᵀKP + PᵀCP 𝒲 + M_y 𝒟𝒲.
@@ -134,8 +135,8 @@ class Axes:
 class SmallMotions:
     """Matrices M_y, C_y, K_y, P, 𝒲, 𝒟 (nv, nv) and BP (nc, nv) of the module at one state.
 
-    `damping` is C_y with its gyroscopic part, `to_increments` is P, `carry` is 𝒲 and `twist` is
-    𝒟. `states` are the indices of the states of loads.
+    `damping` is C_y with its gyroscopic part, `to_increments` is P (δ = P y), `carry` is 𝒲 and
+    `twist` is 𝒟. `states` are the indices of the states of loads.
     """
 
     mass: Array
@@ -181,28 +182,29 @@ def small_motions(eqs: Assembler, t: float, axes: Axes) -> SmallMotions:
     eqs.residual(t)
     derivatives = eqs.tangent(t)
     n = eqs.system.num_velocities
-    P, W, D = np.eye(n), np.zeros((n, n)), np.zeros((n, n))
+    P, carry, twist = np.eye(n), np.zeros((n, n)), np.zeros((n, n))
     for k, translations, rotations, A in _frames(eqs.system, eqs.q):
         Q = axes.turn[k]
         w = Q.T @ axes.spin[k]
         P[translations, translations], P[rotations, rotations] = Q, A.T @ Q
-        W[translations, translations] = W[rotations, rotations] = D[translations, translations] = (
-            skew(w)
-        )
-        D[rotations, rotations] = skew(w - Q.T @ (A @ eqs.v[rotations]))
+        carry[translations, translations] = carry[rotations, rotations] = skew(w)
+        twist[translations, translations] = skew(w)
+        twist[rotations, rotations] = skew(w - Q.T @ (A @ eqs.v[rotations]))
         if k in axes.mode_rotations:
             elastic = slice(rotations.stop, eqs.system.v_slices[k].stop)
             P[elastic, elastic] = axes.mode_rotations[k].transform
-            W[elastic, elastic] = D[elastic, elastic] = -axes.mode_rotations[k].rate
+            carry[elastic, elastic] = twist[elastic, elastic] = -axes.mode_rotations[k].rate
     M, C, K = (P.T @ X @ P for X in (derivatives.M, derivatives.C, derivatives.K))
-    damping, stiffness = C + M @ (W + D), K + C @ W + M @ (D @ W)
-    return SmallMotions(M, damping, stiffness, derivatives.B @ P, P, W, D, eqs.system.states)
+    damping, stiffness = C + M @ (carry + twist), K + C @ carry + M @ (twist @ carry)
+    return SmallMotions(
+        M, damping, stiffness, derivatives.B @ P, P, carry, twist, eqs.system.states
+    )
 
 
 def balanced_motions(eqs: Assembler, t: float, axes: Axes) -> SmallMotions:
-    """Set the multipliers that minimize the residual, and return the linear equations.
+    """Set the multipliers that minimize the residual, and return the linear equations there.
 
-    Each equation is divided by the square root of its mass.
+    The residual of each equation is divided by the square root of its mass.
     """
     eqs.lam[:] = 0.0
     motions = small_motions(eqs, t, axes)
@@ -216,7 +218,10 @@ def balanced_motions(eqs: Assembler, t: float, axes: Axes) -> SmallMotions:
 
 
 def free_directions(motions: SmallMotions) -> Array:
-    """Return a basis N (nv, m) of the free motions with NᵀMN = I; states of loads are last."""
+    """Return a basis N (nv, m) of the free motions with NᵀMN = I.
+
+    Its last columns are the states of loads.
+    """
     num_motions = len(motions.mass) - len(motions.states)
     mass = motions.mass[:num_motions, :num_motions]
     basis = null_space(motions.constraints[:, :num_motions], mass)
@@ -238,23 +243,23 @@ def steady_rates(eqs: Assembler, axes: Axes) -> Array:
 
 
 def move_steadily(eqs: Assembler, axes: Axes, step: float) -> Axes:
-    """Move the assembler along the steady motion for the time `step`; return the new axes."""
+    """Move the assembler along the steady motion by the time `step`, s; return the axes there."""
     s, later = eqs.system, Axes(axes.turn.copy(), axes.spin, axes.rotors)
-    mode_turns = {
+    mode_turns = {  # factors of the elastic coordinates after the step, exp(−step νG)
         k: scipy.linalg.expm(-step * rate) for k, (_, rate) in axes.mode_rotations.items()
     }
     for k, translations, rotations, A in _frames(s, eqs.q):
         Q, W = axes.turn[k], axes.spin[k]
         rotation = exp_rotation(step * W)
         later.turn[k] = rotation @ Q
-        relative = Q.T @ (A @ eqs.v[rotations] - W)
-        A_after = later.turn[k] @ exp_rotation(step * relative) @ Q.T @ A
+        relative_spin = Q.T @ (A @ eqs.v[rotations] - W)  # of the body in the axes, rad/s
+        new_A = later.turn[k] @ exp_rotation(step * relative_spin) @ Q.T @ A
         delta = np.zeros(s.bodies[k].num_velocities)
         delta[ORIGIN] = step * (tangent(-step * W) @ eqs.v[translations])
-        delta[OMEGA] = rotation_vector(A.T @ A_after)
-        omega = A_after.T @ (rotation @ (A @ eqs.v[rotations]))
+        delta[OMEGA] = rotation_vector(A.T @ new_A)
+        omega = new_A.T @ (rotation @ (A @ eqs.v[rotations]))
         q = eqs.q[s.q_slices[k]]
-        if k in mode_turns:  # exp(−ν t G) of the step
+        if k in mode_turns:
             E, rate = axes.mode_rotations[k]
             later.mode_rotations[k] = ModeRotation(mode_turns[k] @ E, rate)
             delta[ELASTIC] = mode_turns[k] @ q[ETA] - q[ETA]

@@ -114,9 +114,9 @@ def _one_period(x: Array) -> Array:
     error, size = np.abs(x[-1] - x[0]).max(initial=0.0), np.ptp(x, axis=0).max(initial=0.0)
     if error > _CLOSED * size + _ROUND_OFF * np.abs(x).max(initial=0.0):
         raise InputError(
-            f"signal: the last value differs from the first one by {error:g}, but the range is "
-            f"{size:g}; window='closed' needs a whole period with both ends, such as the result "
-            "of `periodic`, and no angle with full turns",
+            f"signal: the last value differs from the first one by {error:g}, and the range of "
+            f"the signal is {size:g}; window='closed' needs a whole period with both ends, such as "
+            "the result of `periodic`, of a signal that repeats (no angle that counts full turns)",
             argument="signal",
         )
     return x[:-1]

@@ -49,7 +49,8 @@ class SpeedPoles:
     Attributes:
         speeds: Speeds, shape (m,), rad/s.
         poles: Poles λ with Im λ > 0, shape (m, n), 1/s; NaN where a mode does not vibrate.
-        similarity: MAC with the same mode at the previous speed, shape (m, n); 1 at the first one.
+        similarity: MAC with the same mode at the previous speed, shape (m, n); 1 at the first one,
+            and 0 where a mode does not vibrate.
         linearized: The linearization at each speed.
 
     Example:
@@ -191,7 +192,8 @@ class _FollowedModes:
         shapes = shapes / np.sqrt(_modal_masses(shapes, mass.times(shapes)))
         if not self.poles:
             if len(poles) < self.count:
-                reject("num_modes", self.count, f"at most {len(poles)}, which vibrate at {speed:g}")
+                expected = f"at most {len(poles)}, which vibrate at {speed:g} rad/s"
+                reject("num_modes", self.count, expected)
             self._last, self._shapes = poles[: self.count], shapes[:, : self.count]
             self.poles, self.similarity = [self._last.copy()], [np.ones(self.count)]
             self._speed = speed

@@ -67,27 +67,28 @@ def state_space(
     """
     state, m, count = eqs.state(t), basis.shape[1], len(inputs.names)
     # The coordinates y resolve motions in axes that rotate with the bodies. For a small y,
-    # δq = P y, δv = P (ẏ + W y) and δa = P (ÿ + (W + D) ẏ + D W y)
-    P, W, D = motions.to_increments, motions.carry, motions.twist
+    # δq = P y, δv = P (ẏ + 𝒲 y) and δa = P (ÿ + (𝒲 + 𝒟) ẏ + 𝒟𝒲 y)
+    P, carry, twist = motions.to_increments, motions.carry, motions.twist
     force, feedthrough = input_slopes(eqs, state, inputs, outputs)
     force = P.T @ force
     M, C, K = motions.reduced(basis)
-    # Rows are derivatives with respect to the states z and ż and the inputs u
+    # Columns of all matrices below: derivatives with respect to z, ż and the inputs u
     z, dz, u = np.split(np.eye(2 * m + count), [m, 2 * m])
     ddz = np.linalg.solve(M, basis.T @ force @ u - C @ dz - K @ z)
     y, dy, ddy = basis @ z, basis @ dz, basis @ ddz
     unbalanced = force @ u - motions.mass @ ddy - motions.damping @ dy - motions.stiffness @ y
     lam = np.linalg.lstsq(motions.constraints.T, unbalanced, rcond=RANK_TOLERANCE)[0]
-    changes = [P @ y, P @ (dy + W @ y), P @ (ddy + (W + D) @ dy + D @ W @ y), lam]
+    velocity, acceleration = dy + carry @ y, ddy + (carry + twist) @ dy + twist @ carry @ y
+    changes = [P @ y, P @ velocity, P @ acceleration, lam]
     slopes = _output_slopes(eqs, state, outputs)
     outputs_by_zu = sum(
         (slope @ change for slope, change in zip(slopes, changes, strict=True)), feedthrough @ u
     )
     rates_by_zu = np.concatenate([dz, ddz])
     free = m - len(motions.states)  # nothing depends on the integrals of the states of loads
-    states, values = np.r_[:free, m : 2 * m], np.arange(2 * m, 2 * m + count)
-    A, B = rates_by_zu[np.ix_(states, states)], rates_by_zu[np.ix_(states, values)]
-    return A, B, outputs_by_zu[:, states], outputs_by_zu[:, values]
+    x, by_u = np.r_[:free, m : 2 * m], np.arange(2 * m, 2 * m + count)
+    A, B = rates_by_zu[np.ix_(x, x)], rates_by_zu[np.ix_(x, by_u)]
+    return A, B, outputs_by_zu[:, x], outputs_by_zu[:, by_u]
 
 
 def input_slopes(
@@ -130,12 +131,13 @@ def derivative(values: Array) -> Array:
 
 
 def _output_slopes(eqs: Assembler, state: State, outputs: Outputs) -> list[Array]:
-    """Return the derivatives of the outputs with respect to q, v, a and λ, (ny, n) each."""
+    """Return the derivatives of the outputs with respect to q, v, a (ny, nv) and λ (ny, nc)."""
     s = eqs.system
     if not outputs.names:
         widths = (s.num_velocities,) * 3 + (s.num_constraints,)
         return [np.zeros((0, width)) for width in widths]
     lengths = Measure(s).lengths
+    # A state of a load changes by its value, or by 1 if that is smaller
     lengths[s.states] = s.size / np.maximum(1.0, np.abs(state.v[s.states]))
     sizes_of_motion: Array = np.asarray(s.size / lengths, dtype=float)
     displacements: Array = _STEP * sizes_of_motion

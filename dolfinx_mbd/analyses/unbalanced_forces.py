@@ -20,18 +20,18 @@ _ROUND_OFF = 16 * np.finfo(float).eps  # error of a coordinate, relative to its 
 _SMALL = 1e-10  # relative residual up to which round-off need not be subtracted
 
 
-def unbalanced(at: Assembler, t: float) -> tuple[int, float]:
+def unbalanced(eqs: Assembler, t: float) -> tuple[int, float]:
     """Return the index of the equation with the largest relative residual, and this residual.
 
     The scale is the largest sum of magnitudes of terms in equations of the same kind and body. It
-    contains each load, because the loads on one frame may cancel. The round-off of lever arms is
-    subtracted from the residuals of moments, and the round-off of coordinates in stiff springs from
-    all residuals. If no load acts, all forces are round-off, and so is their sum; the forces that
-    belong to displacements by round-off are then subtracted, too.
+    contains the magnitude of each load, because the loads on one frame may cancel. The round-off of
+    lever arms is subtracted from the residuals of moments, and the round-off of coordinates in
+    stiff springs from all residuals. If no load acts, all forces are round-off, and so is their
+    sum; the forces that belong to displacements by round-off are then subtracted, too.
     """
-    s, scale, jacobians = at.system, at.scale.copy(), at.frames.jacobians()
+    s, scale, jacobians = eqs.system, eqs.scale.copy(), eqs.frames.jacobians()
     loads = np.zeros(s.num_velocities)
-    for _, frames, wrench in at.loads.wrenches(t):
+    for _, frames, wrench in eqs.loads.wrenches(t):
         for frame, part in zip(frames, np.reshape(wrench, (-1, 6)), strict=True):
             k = int(s.frame_body[frame])
             J = jacobians[k][frame - s.frame_slices[k].start]
@@ -39,44 +39,44 @@ def unbalanced(at: Assembler, t: float) -> tuple[int, float]:
     scale += loads
     groups = row_groups(s)
     if len(s.states):
-        scale[s.states] += _state_scale(at, t, groups)
+        scale[s.states] += _state_scale(eqs, t, groups)
     sizes, noise = np.full(count_groups(s), 1e-300), np.zeros(count_groups(s))
     np.maximum.at(sizes, groups, scale)
     bodies = slice(3 * len(s.bodies))
     # Groups 3k, 3k + 1 and 3k + 2 are the forces, moments and elastic forces of body k
-    noise[bodies][1::3] = _ROUND_OFF * largest_coordinate(at) * sizes[bodies][0::3]
-    forces = np.maximum(np.abs(np.nan_to_num(at.rows, nan=np.inf)) - noise[groups], 0.0)
+    noise[bodies][1::3] = _ROUND_OFF * largest_coordinate(eqs) * sizes[bodies][0::3]
+    forces = np.maximum(np.abs(np.nan_to_num(eqs.rows, nan=np.inf)) - noise[groups], 0.0)
     ratios = forces / sizes[groups]
     if ratios.max(initial=0.0) > _SMALL:
-        forces -= _spring_noise(at, t, groups)
+        forces -= _spring_noise(eqs, t, groups)
         ratios = np.maximum(forces, 0.0) / sizes[groups]
         if ratios.max(initial=0.0) > _SMALL:
-            forces -= _unloaded_noise(at, t, groups, loads)
+            forces -= _unloaded_noise(eqs, t, groups, loads)
             ratios = np.maximum(forces, 0.0) / sizes[groups]
     row = int(np.argmax(ratios))
     return row, float(ratios[row])
 
 
-def _state_scale(at: Assembler, t: float, groups: NDArray[np.int64]) -> Array:
+def _state_scale(eqs: Assembler, t: float, groups: NDArray[np.int64]) -> Array:
     """Return the sizes of the terms of the rates of states, which cancel in an equilibrium."""
-    tangent, states = at.tangent(t), at.system.states
-    by_states = np.abs(tangent.C[np.ix_(states, states)]) @ np.abs(at.v[states])
-    return np.asarray(by_states + np.abs(tangent.K[states]) @ _lengths(at, groups))
+    tangent, states = eqs.tangent(t), eqs.system.states
+    by_states = np.abs(tangent.C[np.ix_(states, states)]) @ np.abs(eqs.v[states])
+    return np.asarray(by_states + np.abs(tangent.K[states]) @ _lengths(eqs, groups))
 
 
-def _lengths(at: Assembler, groups: NDArray[np.int64]) -> Array:
+def _lengths(eqs: Assembler, groups: NDArray[np.int64]) -> Array:
     """Return the size of each rigid coordinate, m or rad, and zero for the others, (nv,)."""
-    lengths = np.array([largest_coordinate(at), 1.0, 0.0])[groups % 3]
-    lengths[at.system.states] = 0.0
+    lengths = np.array([largest_coordinate(eqs), 1.0, 0.0])[groups % 3]
+    lengths[eqs.system.states] = 0.0
     return lengths
 
 
-def _spring_noise(at: Assembler, t: float, groups: NDArray[np.int64]) -> Array:
+def _spring_noise(eqs: Assembler, t: float, groups: NDArray[np.int64]) -> Array:
     """Return the forces (nv,) that stiffness assigns to the round-off of rigid coordinates."""
-    return np.asarray(_ROUND_OFF * np.abs(at.tangent(t).K) @ _lengths(at, groups))
+    return np.asarray(_ROUND_OFF * np.abs(eqs.tangent(t).K) @ _lengths(eqs, groups))
 
 
-def _unloaded_noise(at: Assembler, t: float, groups: NDArray[np.int64], loads: Array) -> Array:
+def _unloaded_noise(eqs: Assembler, t: float, groups: NDArray[np.int64], loads: Array) -> Array:
     """Return the forces (nv,) of displacements by round-off, or zeros if a load acts.
 
     No load acts if the mechanism is at rest without gravity and the loads, whose magnitudes are
@@ -85,16 +85,17 @@ def _unloaded_noise(at: Assembler, t: float, groups: NDArray[np.int64], loads: A
     reactions at both ends of a body, and with them its forces and moments, contain the largest
     force of these amplitudes.
     """
-    s, noise = at.system, np.zeros(at.system.num_velocities)
+    s, noise = eqs.system, np.zeros(eqs.system.num_velocities)
     bodies = slice(len(noise) - len(s.states))
-    patterns = any(size != 0.0 for _, _, size, _ in at.loads.pattern_forces(t))
-    if s.gravity.any() or at.v[bodies].any() or at.a[bodies].any() or patterns:
+    patterns = any(size != 0.0 for _, _, size, _ in eqs.loads.pattern_forces(t))
+    if s.gravity.any() or eqs.v[bodies].any() or eqs.a[bodies].any() or patterns:
         return noise
-    length, kinds = largest_coordinate(at), groups % 3
-    levers = np.array([1.0, length, np.inf])[kinds]  # of moments about the origins, m
+    length, kinds = largest_coordinate(eqs), groups % 3
+    # Forces per unit of the coordinates: 1, lever arms of moments (m), and none of elastic forces
+    levers = np.array([1.0, length, np.inf])[kinds]
     levers[s.states] = np.inf
-    K = np.abs(at.tangent(t).K)
-    springs = _ROUND_OFF * float((K @ _lengths(at, groups) / levers).max(initial=0.0))
+    K = np.abs(eqs.tangent(t).K)
+    springs = _ROUND_OFF * float((K @ _lengths(eqs, groups) / levers).max(initial=0.0))
     if float((loads / levers).max(initial=0.0)) > springs:
         return noise
     largest = springs
@@ -109,9 +110,9 @@ def _unloaded_noise(at: Assembler, t: float, groups: NDArray[np.int64], loads: A
     return noise
 
 
-def constraint_speed(at: Assembler, t: float) -> tuple[int, float]:
+def constraint_speed(eqs: Assembler, t: float) -> tuple[int, float]:
     """Return the index of the constraint with the largest rate, and this rate, m/s or rad/s."""
-    rates_of_drivers, _ = at.constraint_rates(t)
-    rates = at.constraint_matrix() @ at.v + rates_of_drivers
+    rates_of_drivers, _ = eqs.constraint_rates(t)
+    rates = eqs.constraint_matrix() @ eqs.v + rates_of_drivers
     row = int(np.argmax(np.abs(rates)))
     return row, float(np.abs(rates[row]))

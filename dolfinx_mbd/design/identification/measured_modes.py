@@ -246,6 +246,7 @@ class ModalTest:
         for name, change in table.items():
             points = [modes.T for modes in change.point_modes]
             rows = self._rows(body, points, [motion[:3] for motion in change.interface_motions])
+            # the modes have the same mass matrix for all values
             derivatives[name] = (change.stiffness, np.zeros_like(body.mass), rows)
         points, motions = [p.modes.T for p in body.points], [i.motion[:3] for i in body.interfaces]
         rows = self._rows(body, points, motions)

@@ -53,7 +53,7 @@ def buckling_load(
         raise InputError(text, argument="table", value=table)
     index = [[i.name for i in body.interfaces].index(name) for name in ends]
     column = _Column(body, index)
-    values, vectors = scipy.linalg.eigh(column.stiffness(), body.stiffness)
+    values, vectors = scipy.linalg.eigh(column.stiffness(), body.stiffness)  # G v = (1/P) K v
     if not values[-1] > 0:
         raise InputError(f"the body does not buckle under forces between {ends[0]} and {ends[1]}")
     v, load = vectors[:, -1], float(1 / values[-1])
@@ -75,18 +75,18 @@ class _Column:
         self.direction: Array = np.asarray(self.line / self.length, dtype=float)
         self.motion = second.motion[:3] - first.motion[:3]  # of one end relative to the other
         assert body.stiffening is not None
-        self.wrenches = body.stiffening.interfaces
+        self.by_wrench = body.stiffening.interfaces  # geometric stiffness per unit of each wrench
 
-    def _tension(self, wrenches: Array, direction: Array) -> Array:
+    def _tension(self, by_wrench: Array, direction: Array) -> Array:
         """Return the geometric stiffness of unit forces that pull the two interfaces apart."""
-        forces = wrenches[self.second, :3] - wrenches[self.first, :3]
-        return np.asarray(np.tensordot(direction, forces, axes=1))
+        by_force = by_wrench[self.second, :3] - by_wrench[self.first, :3]
+        return np.asarray(np.tensordot(direction, by_force, axes=1))
 
     def stiffness(self) -> Array:
         """Return G."""
         across = self.motion - np.outer(self.direction, self.direction @ self.motion)
         # The second term is the work of the rotation of the line between the points
-        G = self._tension(self.wrenches, self.direction) - across.T @ across / self.length
+        G = self._tension(self.by_wrench, self.direction) - across.T @ across / self.length
         return np.asarray((G + G.T) / 2)
 
     def derivative(self, d: BodyDerivative) -> Array:
@@ -100,7 +100,7 @@ class _Column:
         across = motion - np.outer(e, e @ motion)
         across_change = change - np.outer(e, e @ change + e_change @ motion)
         across_change -= np.outer(e_change, e @ motion)
-        G = self._tension(d.interface_stiffening, e) + self._tension(self.wrenches, e_change)
+        G = self._tension(d.interface_stiffening, e) + self._tension(self.by_wrench, e_change)
         G -= (across_change.T @ across + across.T @ across_change) / self.length
         G += across.T @ across * length_change / self.length**2
         return np.asarray((G + G.T) / 2)

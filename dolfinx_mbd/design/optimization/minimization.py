@@ -159,7 +159,7 @@ def minimize(
         )
     except DivergedError:
         x, message = problem.last, "the iteration diverged"
-        problem.farthest = np.inf
+        problem.farthest = np.inf  # the check of the result evaluates this point again
     return optimum(problem, [*points, x], message, accuracy)
 
 

@@ -45,7 +45,7 @@ class Optimum:
             are reached within a tolerance, in the same unit, if it is larger.
         history: Start and iterations.
         evaluations: Number of points at which the functions were evaluated.
-        message: Reason for the end of the iteration: the message of SciPy or PETSc.
+        message: Reason for the end of the iteration: the message of SciPy.
 
     Example:
         >>> parabola = lambda p: ((p["x"] - 2)**2, {"x": 2 * (p["x"] - 2)})
@@ -74,12 +74,12 @@ def optimum(problem: ScaledProblem, points: list[Array], message: str, tolerance
     constraints = list(problem.functions)[1:]
     values, J = problem.values(x), problem.jacobian(x)
     low, high = (problem.limits - values[1:, None]).T
-    size = np.maximum(low, -high)
-    if (size > FEASIBLE * tolerance).any():
+    violations = np.maximum(low, -high)
+    if (violations > FEASIBLE * tolerance).any():
         broken = [
             f"{name} = {values[j] * problem.sizes[j]:.6g} (limits {_interval(problem, j)})"
             for j, name in enumerate(constraints, 1)
-            if size[j - 1] > FEASIBLE * tolerance
+            if violations[j - 1] > FEASIBLE * tolerance
         ]
         raise SolverError(
             f"the last point violates {'; '.join(broken)} at {problem.point(x)}; the constraints "

@@ -189,20 +189,23 @@ class ParametricBody:
         dim = mesh.geometry.dim
         velocity = nodal_velocity(parameter, mesh)
         space = velocity.function_space
-        place, nodes = space.dofmap.list, geometry_dofmap(mesh)
+        dofs, nodes = space.dofmap.list, geometry_dofmap(mesh)
         position = interpolated(ufl.SpatialCoordinate(mesh), space).x.array.reshape(-1, dim)
-        if not np.allclose(position[place], self._nodes[nodes][:, :, :dim], rtol=1e-9):
+        if not np.allclose(position[dofs], self._nodes[nodes][:, :, :dim], rtol=1e-9):
             text = f"a mesh of order {geometry_degree(mesh)} cannot be moved; use order 1 or 2"
             raise InputError(text, argument="model", value=model)
         V: Array = np.zeros(self._nodes.shape)
-        V[nodes, :dim] = velocity.x.array.reshape(-1, dim)[place]
+        V[nodes, :dim] = velocity.x.array.reshape(-1, dim)[dofs]
         self._velocities[parameter.name] = V
         points = self._options.get("points") or {}
         if points:
             owned = dim * space.dofmap.index_map.size_local
             rows = material_points(space, velocity.x.array[:owned, None], points)
-            size = len(np.atleast_1d(next(iter(points.values()))))
-            self._points[parameter.name] = np.array([row.modes[0, :size] for row in rows])
+            num_components = len(
+                np.atleast_1d(next(iter(points.values())))
+            )  # as the user gave them
+            velocities = [row.modes[0, :num_components] for row in rows]
+            self._points[parameter.name] = np.array(velocities)
         return replace(parameter, velocity=velocity)
 
     def _reject_fixed_points(self) -> None:

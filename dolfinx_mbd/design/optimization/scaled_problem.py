@@ -67,7 +67,7 @@ class ScaledProblem:
         self._results: dict[bytes, tuple[Array, Array]] = {}
         self._jacobians: dict[bytes, Array] = {}
         self.sizes = np.ones(len(functions))
-        self.limits = limits
+        self.limits = limits  # unscaled until `sizes` is known
         x = np.zeros(len(scale))
         value, slope = np.abs(self.values(x)), np.linalg.norm(self.jacobian(x), axis=1)
         self.sizes[0] = max(slope[0], FLAT * value[0]) or 1.0
@@ -109,7 +109,7 @@ class ScaledProblem:
         return np.asarray(self._jacobians[key] / self.sizes[:, None])
 
     def _evaluated(self, x: Array) -> tuple[Array, Array]:
-        """Return values and derivatives without their scales; NaN for unknown derivatives."""
+        """Return unscaled values (1 + m,) and derivatives by x (1 + m, n), NaN if unknown."""
         x = np.clip(x, *self.bounds.T)
         key = x.tobytes()
         if key not in self._results:

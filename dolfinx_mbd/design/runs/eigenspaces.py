@@ -27,7 +27,9 @@ Complex = NDArray[np.complex128]
 _ZERO = 1e-7  # poles below this fraction of the largest one count as zero, as in `linearize`
 # A group of poles λ is defective if its matrix differs from λ by more than this fraction of λ
 _COUPLING = 1e-3
-_PARALLEL = 1e-6  # smallest product of left and right vectors relative to an undamped pole
+# Product of left and right vectors, relative to that of an undamped pole, below which they are
+# nearly orthogonal: the pole is defective
+_ORTHOGONAL = 1e-6
 
 
 class Eigenspace(NamedTuple):
@@ -44,10 +46,10 @@ class Eigenspace(NamedTuple):
 
 
 def _scale(A: Array) -> Array:
-    """Return factors of the entries of A that replace the state (z, ż) by (s z, ż); s is in 1/s."""
+    """Return factors of the entries of A for the state (ωz, ż), with a typical ω in 1/s."""
     m = len(A) // 2
-    s = np.sqrt(np.abs(A[m:, :m]).max()) or np.abs(A[m:, m:]).max() or 1.0
-    units = np.repeat([s, 1.0], m)
+    omega = np.sqrt(np.abs(A[m:, :m]).max()) or np.abs(A[m:, m:]).max() or 1.0
+    units = np.repeat([omega, 1.0], m)
     return np.asarray(units[:, None] / units)
 
 
@@ -73,7 +75,7 @@ def eigenspaces(A: Array, poles: Complex) -> list[Eigenspace | None]:
             L, R = left[:, [k]].conj().T, right[:, [k]]
             # |L @ R| of an undamped pole with vectors of these sizes
             size = 2 * abs(pole) * scale[m, 0] * np.linalg.norm(L[:, m:]) * np.linalg.norm(R[:m])
-            pair = (L / (L @ R), R) if abs(L @ R) > _PARALLEL * size else None
+            pair = (L / (L @ R), R) if abs(L @ R) > _ORTHOGONAL * size else None
         branch = int(np.sum(np.abs(poles[:index] - pole) <= limit))
         spaces.append(None if pair is None else Eigenspace(*pair, scale, branch))
     return spaces

@@ -40,7 +40,7 @@ Complex = NDArray[np.complex128]
 _STEP = 1e-3  # step of differences, relative to the parameter
 # Sixth difference at `OFFSETS`; it vanishes for smooth functions and amplifies round-off
 _EVEN: Array = np.array([15.0, -6.0, 1.0, 15.0, -6.0, 1.0])
-_AMPLIFICATION = 30.0
+_AMPLIFICATION = 30.0  # ratio of its round-off to that of the derivative of unit step
 _LARGEST_ERROR, _ERROR_LIMIT = 1e-2, 1e-6  # relative errors: not differentiable, inaccurate
 _RESONANCE = 1e-9  # smallest distance of an excitation from a pole, relative to the pole
 
@@ -54,7 +54,7 @@ class LinearSensitivities:
         values: Values of the parameters by name.
         poles: Derivatives of `linearization.poles` by the names of the parameters, shape (p,) each.
             Those of a multiple pole are the derivatives of its branches, by increasing imaginary
-            part. NaN if a pole has no derivative.
+            part, or real part if that is larger. NaN if a pole has no derivative.
 
     Example:
         >>> def swing(p):
@@ -222,7 +222,7 @@ def linear_sensitivities(
     if state is not None:
         function("state", state, "state(system)")
     values = checked_values(values)
-    sizes = checked_steps(values, steps)
+    sizes = checked_steps(values, steps, _STEP)
     system = instance("build(values)", build(dict(values)), System)
     system.check_no_states("linear_sensitivities")
     first = equilibrium(system) if state is None else state(system)

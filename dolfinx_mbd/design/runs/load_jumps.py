@@ -37,18 +37,18 @@ class LoadJumps:
     """
 
     def __init__(self, base: Assembler, changed: Mapping[str, Sequence[Assembler]]) -> None:
-        self._at, self._changed = base, changed
+        self._eqs, self._changed = base, changed
         self._has_loads = not all(load.is_smooth for load in base.system.loads)
         self._needed = bool(self._has_loads or base.system.drivers)
         self._largest: dict[str, float] = {}
-        self._known: set[str] = set()
+        self._reported: set[str] = set()  # loads and drivers with known jumps
         self._ends: tuple[State, State] | None = None  # the states of `_last_increment`
         self._last_increment: Array = np.zeros(0)
 
-    def row(self, at: Assembler, t: float) -> Array:
+    def row(self, eqs: Assembler, t: float) -> Array:
         """Return the values of loads and drivers at the point of an assembler, after a residual."""
-        drivers = [value for value, *_ in at.driver_motions(t)]
-        loads = [value for _, value in at.loads.values(t)] if self._has_loads else []
+        drivers = [value for value, *_ in eqs.driver_motions(t)]
+        loads = [value for _, value in eqs.loads.values(t)] if self._has_loads else []
         return np.concatenate([drivers, *loads]) if self._needed else np.zeros(0)
 
     def check(self, states: Sequence[State], rows: Sequence[Array | None] | None = None) -> None:
@@ -59,14 +59,14 @@ class LoadJumps:
             rows: Results of `row` at these states; None where it is not known.
 
         Raises:
-            InputError: A jump of a load depends on the motion or on a parameter.
+            InputError: The time of a jump depends on the motion or on a parameter.
 
         Warns:
-            AccuracyWarning: As above, but the jump is small.
+            AccuracyWarning: The time of a small jump depends on the motion or on a parameter.
         """
         if not self._needed or len(states) < 2:
             return
-        first = self._values(self._at, states[0], states[0], 0.0, states[0].time)
+        first = self._values(self._eqs, states[0], states[0], 0.0, states[0].time)
         if not first:
             return
         owners = np.repeat(np.array(list(first), dtype=object), [len(x) for x in first.values()])
@@ -79,7 +79,7 @@ class LoadJumps:
             size = max(self._largest.get(name, 0.0), float(np.abs(table[:, columns]).max()))
             scale[columns] = self._largest[name] = size
         for k, column in _irregular(table, scale):
-            if owners[column] not in self._known:
+            if owners[column] not in self._reported:
                 self._bisect(states[k], states[k + 1], str(owners[column]), scale[column])
 
     def _bisect(self, before: State, after: State, name: str, scale: float) -> None:
@@ -87,7 +87,7 @@ class LoadJumps:
 
         def value(fraction: float) -> Array:
             t = before.time + fraction * (after.time - before.time)
-            return self._values(self._at, before, after, fraction, t)[name]
+            return self._values(self._eqs, before, after, fraction, t)[name]
 
         low, high = 0.0, 1.0
         first, last = value(low), value(high)
@@ -104,14 +104,14 @@ class LoadJumps:
         jump, dt = last - first, after.time - before.time
         times = [before.time + fraction * dt for fraction in (low, high)]
 
-        def remains(at: Assembler) -> bool:
+        def remains(eqs: Assembler) -> bool:
             """Return whether the load of a mechanism jumps in the same short interval of time."""
-            ends = [self._values(at, before, after, low, t).get(name) for t in times]
+            ends = [self._values(eqs, before, after, low, t).get(name) for t in times]
             if ends[0] is None or ends[1] is None:  # the changed mechanism has no load of this name
                 return False
             return _size(ends[1] - ends[0] - jump) < 0.5 * _size(jump)
 
-        if not remains(self._at):
+        if not remains(self._eqs):
             self._report(name, times[1], "the motion", _size(jump) / scale)
         for parameter, assemblers in self._changed.items():
             if not all(map(remains, assemblers)):
@@ -119,7 +119,7 @@ class LoadJumps:
 
     def _report(self, name: str, t: float, cause: str, size: float) -> None:
         """Raise an error for a large jump, or warn of a small one; `size` is relative."""
-        self._known.add(name)
+        self._reported.add(name)
         text = (
             f"{name} jumps at t = {t:.6g} s, and this time depends on {cause}. The derivatives do "
             "not contain this effect; replace the jump by a smooth change over several time steps"
@@ -130,20 +130,20 @@ class LoadJumps:
             warn(AccuracyWarning(text, quantity=f"jump of {name}", value=size, limit=_WARNING))
 
     def _values(
-        self, at: Assembler, before: State, after: State, fraction: float, t: float
+        self, eqs: Assembler, before: State, after: State, fraction: float, t: float
     ) -> dict[str, Array]:
         """Return the values of loads and drivers at a time and between two states."""
-        drivers = at.system.drivers
+        drivers = eqs.system.drivers
         values = {f"driver {driver.name!r}": np.array([driver.at(t)[0]]) for driver in drivers}
         if self._has_loads:
-            at.put(before)
+            eqs.put(before)
             if fraction:
-                at.move(before.q, fraction * self._increment(before, after))
-                at.v += fraction * (after.v - before.v)
-                at.angles += fraction * (after.angles - before.angles)
-            at.update_loaded_frames(t)
-            at.loads.evaluate(t)
-            values |= {f"load {load.name!r}": value for load, value in at.loads.values(t)}
+                eqs.move(before.q, fraction * self._increment(before, after))
+                eqs.v += fraction * (after.v - before.v)
+                eqs.angles += fraction * (after.angles - before.angles)
+            eqs.update_loaded_frames(t)
+            eqs.loads.evaluate(t)
+            values |= {f"load {load.name!r}": value for load, value in eqs.loads.values(t)}
         return values
 
     def _increment(self, before: State, after: State) -> Array:
@@ -151,16 +151,16 @@ class LoadJumps:
         ends = before, after
         if self._ends is None or any(a is not b for a, b in zip(self._ends, ends, strict=True)):
             self._ends = ends
-            self._last_increment = increment_between(self._at.system, before.q, after.q)
+            self._last_increment = increment_between(self._eqs.system, before.q, after.q)
         return self._last_increment
 
     def _row(self, state: State) -> Array:
         """Return `_values` at a state as one array, without names."""
         if self._has_loads:
-            self._at.put(state)
-            self._at.update_loaded_frames(state.time)
-            self._at.loads.evaluate(state.time)
-        return self.row(self._at, state.time)
+            self._eqs.put(state)
+            self._eqs.update_loaded_frames(state.time)
+            self._eqs.loads.evaluate(state.time)
+        return self.row(self._eqs, state.time)
 
 
 def _irregular(table: Array, scale: Array) -> list[tuple[int, int]]:

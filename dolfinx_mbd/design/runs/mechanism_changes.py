@@ -103,7 +103,7 @@ class MechanismChange:
         place of their arrays. `_matrices` are K′ and D′ of bodies of which only these change, with
         the slices of their elastic coordinates.
         """
-        tables = {k: at.frames.bodies for k, at in self.assemblers.items()}
+        tables = {k: eqs.frames.bodies for k, eqs in self.assemblers.items()}
         rows, parts, size = [], [], 0
         geometry = False
         self._matrices: list[tuple[slice, slice, Array, Array]] = []
@@ -132,7 +132,7 @@ class MechanismChange:
         self._data = np.concatenate([np.zeros(0), *parts])
         gravities = {k: s.gravity for k, s in self.systems.items()}
         self._gravity = central_difference(gravities, self.step)
-        fixed = [(at.position, at.rotation) for at in (self._base, *self.assemblers.values())]
+        fixed = [(eqs.position, eqs.rotation) for eqs in (self._base, *self.assemblers.values())]
         self._frames_change = geometry or not same(fixed, fixed[:1] * len(fixed))
         constants = [
             (
@@ -154,7 +154,7 @@ class MechanismChange:
         A second difference is relative to the largest number of its array.
         """
         irregular: dict[str, float] = {}
-        tables = [at.frames.bodies for at in (self._base, *(self.assemblers[k] for k in FACTORS))]
+        tables = [eqs.frames.bodies for eqs in (self._base, *(self.assemblers[k] for k in FACTORS))]
         for body, member in enumerate(self._base.frames.bodies.members):
             parts = [_body_arrays(b.table[body], b.data) for b in tables]
             for column, middle in parts[0].items():
@@ -170,10 +170,10 @@ class MechanismChange:
     def irregularity(self, state: State) -> float:
         """Return the second difference of the equations at a state; zero if it is small."""
         parts = []
-        for at in (self._base, *(self.assemblers[k] for k in FACTORS)):
-            at.put(state)
-            at.residual(state.time)
-            parts.append((at.rows / np.maximum(at.scale, 1e-300), at.values.copy()))
+        for eqs in (self._base, *(self.assemblers[k] for k in FACTORS)):
+            eqs.put(state)
+            eqs.residual(state.time)
+            parts.append((eqs.rows / np.maximum(eqs.scale, 1e-300), eqs.values.copy()))
         largest = 0.0
         for middle, low, high in zip(*parts, strict=True):
             even = float(np.abs(low + high - 2 * middle).max(initial=0.0))
@@ -186,9 +186,9 @@ class MechanismChange:
         """Return the relative error of ∂R/∂p and ∂Φ/∂p at a state; `closer` has a smaller step."""
         point, largest = States([state]), 0.0
         pairs = zip(self._differences(point), closer._differences(point), strict=True)
-        for one, other in pairs:
-            size = float(np.abs(other).max(initial=0.0))
-            largest = max(largest, float(np.abs(one - other).max(initial=0.0)) / max(size, 1e-300))
+        for long, short in pairs:  # differences with the longer and the shorter step
+            size = float(np.abs(short).max(initial=0.0))
+            largest = max(largest, float(np.abs(long - short).max(initial=0.0)) / max(size, 1e-300))
         return largest
 
     def terms(self, states: States) -> tuple[Array, Array]:
@@ -233,29 +233,29 @@ class MechanismChange:
 
         Wrenches and constraints that do not depend on the parameter may be zero in the result.
         """
-        s, at, count = self.systems[factor], self.assemblers[factor], len(states.time)
+        s, eqs, count = self.systems[factor], self.assemblers[factor], len(states.time)
         wrenches, values = np.zeros((count, s.num_frames, 6)), np.zeros((count, s.num_constraints))
         if s.loads and (self._loads_change or self._frames_change):
             for total, t, state in zip(wrenches, states.time, states.states, strict=True):
-                at.put(state)
-                at.update_loaded_frames(t)
-                for _, frames, wrench in at.loads.wrenches(t):
+                eqs.put(state)
+                eqs.update_loaded_frames(t)
+                for _, frames, wrench in eqs.loads.wrenches(t):
                     for k, frame in enumerate(frames):
                         total[frame] += wrench[6 * k : 6 * k + 6]
         if self._drivers_change or self._frames_change or self._joints_change:
             driver_angles = np.zeros((count, len(s.first)))
             offsets = np.zeros((count, s.num_constraints))
             for i, t in enumerate(states.time):
-                driver_angles[i], offsets[i] = at.joints.driver_positions(t)
-            bodies, rows = at.frames.bodies, at.joints.motion_rows
-            joint_wrenches(bodies.table, bodies.data, at.position, at.rotation, states.q, s.first,
+                driver_angles[i], offsets[i] = eqs.joints.driver_positions(t)
+            bodies, rows = eqs.frames.bodies, eqs.joints.motion_rows
+            joint_wrenches(bodies.table, bodies.data, eqs.position, eqs.rotation, states.q, s.first,
                            s.second, driver_angles, s.axes_signs, rows, offsets, states.lam,
                            wrenches, values)  # fmt: skip
-            if at.joints.relations:
+            if eqs.joints.relations:
                 for i, state in enumerate(states.states):
-                    at.put(state)
-                    at.update_poses(state.time)
-                    at.joints.add_relations(wrenches[i], values[i], at.rate_scale)
+                    eqs.put(state)
+                    eqs.update_poses(state.time)
+                    eqs.joints.add_relations(wrenches[i], values[i], eqs.rate_scale)
         return wrenches, values
 
     def _forces(self, factor: int, states: States, wrenches: Array) -> Array:
@@ -268,14 +268,14 @@ class MechanismChange:
         """Return ∂R/∂p and ∂Φ/∂p as differences of the complete equations."""
         rows, values = [], []
         for state in states.states:
-            for at in self.assemblers.values():
-                at.put(state)
-                at.residual(state.time)
+            for eqs in self.assemblers.values():
+                eqs.put(state)
+                eqs.residual(state.time)
             rows.append(
-                central_difference({k: at.rows for k, at in self.assemblers.items()}, self.step)
+                central_difference({k: eqs.rows for k, eqs in self.assemblers.items()}, self.step)
             )
             values.append(
-                central_difference({k: at.values for k, at in self.assemblers.items()}, self.step)
+                central_difference({k: eqs.values for k, eqs in self.assemblers.items()}, self.step)
             )
         return np.array(rows), np.array(values)
 
@@ -290,23 +290,23 @@ def _body_arrays(row: Array, data: Array) -> dict[int, Array]:
     }
 
 
-def same(one: Any, two: Any, depth: int = 0) -> bool:
+def same(left: Any, right: Any, depth: int = 0) -> bool:
     """Return whether two objects are equal in all their numbers and functions.
 
     Functions are equal if they have the same code and equal defaults and closures. Objects whose
     contents are unknown are equal only if they are identical.
     """
-    if one is two:
+    if left is right:
         return True
-    if type(one) is not type(two) or depth > _DEPTH:
+    if type(left) is not type(right) or depth > _DEPTH:
         return False
-    if isinstance(one, (np.generic, types.CodeType, *_PLAIN)):
-        return bool(one == two)
-    if isinstance(one, np.ndarray):
-        return one.dtype != object and np.array_equal(one, two)
-    if isinstance(one, (list, tuple)) and _is_table(one):
-        return bool(one == two)
-    first, second = _contents(one), _contents(two)
+    if isinstance(left, (np.generic, types.CodeType, *_PLAIN)):
+        return bool(left == right)
+    if isinstance(left, np.ndarray):
+        return left.dtype != object and np.array_equal(left, right)
+    if isinstance(left, (list, tuple)) and _is_table(left):
+        return bool(left == right)
+    first, second = _contents(left), _contents(right)
     if first is None or second is None or len(first) != len(second):
         return False
     return all(same(a, b, depth + 1) for a, b in zip(first, second, strict=True))

@@ -54,10 +54,10 @@ class OutputDerivatives:
 
     def __init__(self, terms: ParameterTerms, output: str | Output, first: State) -> None:
         self._terms, self._system = terms, terms.system
-        self._at = Assembler(self._system)
-        self._at.put(first)
-        self._at.update_poses(first.time)
-        self._length = extent(self._at)
+        self._eqs = Assembler(self._system)
+        self._eqs.put(first)
+        self._eqs.update_poses(first.time)
+        self._length = extent(self._eqs)
         self._outputs = Outputs([output] if isinstance(output, str) else {"output": output})
         self.values([first])  # checks the name
         entry = state_entry(self._system, output) if isinstance(output, str) else None
@@ -132,8 +132,8 @@ class OutputDerivatives:
             return arrays | {key: arrays[key] + step}
         moved = np.empty_like(arrays["q"])
         for row, q in zip(moved, arrays["q"], strict=True):
-            self._at.move(q, step)
-            row[:] = self._at.q
+            self._eqs.move(q, step)
+            row[:] = self._eqs.q
         return arrays | {"q": moved}
 
     def _parts(self, arrays: dict[str, Array]) -> Iterator[tuple[str, list[int], float]]:
@@ -141,12 +141,14 @@ class OutputDerivatives:
         s = self._system
         for body, vs, qs in zip(s.bodies, s.v_slices, s.q_slices, strict=True):
             columns, shift = [*range(vs.start, vs.stop)], body.num_coordinates - body.num_velocities
-            turns = 3 if shift else 0
-            parts = (columns[:turns], columns[turns : 2 * turns], columns[2 * turns :])
+            # Translations and rotations of a frame (its quaternion has one number more than its
+            # rotation), and elastic coordinates; other bodies have only the last part
+            n = 3 if shift else 0
+            parts = (columns[:n], columns[n : 2 * n], columns[2 * n :])
             for k, part in enumerate(parts):
                 if not part:
                     continue
-                if turns and k < 2:
+                if n and k < 2:
                     yield "q", part, _STEP if k else _LENGTH_STEP * self._length
                 else:
                     first = part[0] - vs.start + qs.start + shift
@@ -164,10 +166,10 @@ class OutputDerivatives:
         """Return the derivatives (nt, nv) of the rotation of a joint with respect to q."""
         rows = []
         for state in states:
-            self._at.put(state)
-            self._at.update_poses(state.time)
-            self._at.frames.update_velocities()
-            rows.append(self._at.frames.axis_gradient(self._system.joints[joint].name, "rotation"))
+            self._eqs.put(state)
+            self._eqs.update_poses(state.time)
+            self._eqs.frames.update_velocities()
+            rows.append(self._eqs.frames.axis_gradient(self._system.joints[joint].name, "rotation"))
         return np.array(rows)
 
 

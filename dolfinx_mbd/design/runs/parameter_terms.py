@@ -32,6 +32,9 @@ from dolfinx_mbd.mechanism.system import State, System
 Build = Callable[[Mapping[str, float]], System]
 
 _SHORTER = 0.25  # second step of a test of smoothness, relative to the first one
+# Largest ratio of second differences with the second and the first step: it is 1/16 for smooth
+# functions, 1/4 at a kink and 1 at a jump
+_SMOOTH = 0.125
 _SHORTEST = 1e-12  # shortest time step, s
 _RANK_TOLERANCE = 1e-10  # singular values of constraints below this fraction count as zero
 _LARGEST_ERROR = 1e-3  # largest relative error of differences of the equations without a warning
@@ -67,9 +70,11 @@ def checked_values(values: Mapping[str, float]) -> dict[str, float]:
 
 
 def checked_steps(
-    values: Mapping[str, float], steps: Mapping[str, float] | None
+    values: Mapping[str, float],
+    steps: Mapping[str, float] | None,
+    default: float = _DIFFERENCE_STEP,
 ) -> dict[str, float]:
-    """Return the steps of differences of all parameters, by default 1e-4 of the value."""
+    """Return the steps of differences of all parameters; `default` is relative to the value."""
     steps = dict(instance("steps", {} if steps is None else steps, Mapping))
     for name, step in steps.items():
         if name not in values:
@@ -84,7 +89,7 @@ def checked_steps(
                 argument="values",
                 value=values,
             )
-    return {name: steps.get(name, _DIFFERENCE_STEP * abs(value)) for name, value in values.items()}
+    return {name: steps.get(name, default * abs(value)) for name, value in values.items()}
 
 
 class ParameterTerms:
@@ -125,9 +130,9 @@ class ParameterTerms:
         self._closer: dict[str, MechanismChange] = {}  # with shorter steps
         self._next_check, self._inaccurate = -np.inf, set[str]()
 
-    def load_values(self, at: Assembler, t: float) -> Array:
+    def load_values(self, eqs: Assembler, t: float) -> Array:
         """Return the values of loads and drivers that `check_jumps` compares; see `LoadJumps`."""
-        return self._jumps.row(at, t)
+        return self._jumps.row(eqs, t)
 
     def check_jumps(
         self, states: Sequence[State], values: Sequence[Array | None] | None = None
@@ -161,7 +166,7 @@ class ParameterTerms:
             systems = {k: self.changed(name, k * step) for k in FACTORS}
             self._closer[name] = MechanismChange(Assembler(self.system), systems, step)
         closer = self._closer[name]
-        if first and closer.irregularity(state) > 0.25 * rough:
+        if first and closer.irregularity(state) > _SMOOTH * rough:
             raise InputError(
                 f"the mechanism is not a smooth function of {name!r}: its forces or "
                 "constraints jump or have a kink at the value",
@@ -188,10 +193,11 @@ class ParameterTerms:
             systems = {k: self.changed(name, k * step) for k in FACTORS}
             closer = MechanismChange(Assembler(self.system), systems, step).irregular_bodies()
             for body, size in rough.items():
-                if closer.get(body, 0.0) > 0.25 * size:
+                if closer.get(body, 0.0) > _SMOOTH * size:
                     raise InputError(
-                        f"body {body!r} is not a smooth function of {name!r}: its data jump near "
-                        "the value. For a body of first order use at(values, own_modes=False)",
+                        f"body {body!r} is not a smooth function of {name!r}: its data jump or "
+                        "have a kink at the value. For a body of first order use "
+                        "at(values, own_modes=False)",
                         argument="build",
                     )
 
@@ -245,11 +251,11 @@ class ParameterTerms:
 
         The first step would divide the error of the differences by dt².
         """
-        at = Assembler(self.system)
-        at.put(first)
-        at.update_poses(first.time)
+        eqs = Assembler(self.system)
+        eqs.put(first)
+        eqs.update_poses(first.time)
         _, (values,) = self.equations([first])
-        B = at.constraint_matrix()
+        B = eqs.constraint_matrix()
         change = np.zeros(slopes.shape)
         for columns in (self.system.rigid, np.arange(len(slopes))):
             error = values + B @ (slopes + change)

@@ -42,6 +42,7 @@ class QuasiStaticSlopes:
         self._elastic_dofs, self._rigid_dofs = system.elastic, system.rigid
         bodies = zip(system.bodies, system.q_slices, strict=True)
         self._parts = [slice(q.stop - body.num_elastic, q.stop) for body, q in bodies]
+        # Elastic coordinates and rates of the start; `_still` are those without elastic rates
         self._deformed, self._speed = self._elastic(first.q), first.v[self._elastic_dofs]
         base.put(first)
         base.update_poses(first.time)
@@ -72,89 +73,89 @@ class QuasiStaticSlopes:
         """Return first-order changed starts; the keys are the multiples of the parameter step."""
 
         def slope(matrix: Array, residual: Callable[[int, Assembler], Array]) -> Array:
-            values = {k: residual(k, at) for k, at in assemblers.items()}
+            values = {k: residual(k, eqs) for k, eqs in assemblers.items()}
             solution = np.linalg.solve(matrix, central_difference(values, step))
             return np.asarray(-solution, dtype=float)
 
         t, still, speed = self._t, self._still, self._speed
         zero = np.zeros_like(speed)
-        by_still = slope(self._still_matrix, lambda k, at: self._residual(at, still, zero))
+        by_still = slope(self._still_matrix, lambda k, eqs: self._residual(eqs, still, zero))
         by_speed = slope(
-            self._still_matrix, lambda k, at: self._rate(at, still + k * step * by_still)
+            self._still_matrix, lambda k, eqs: self._rate(eqs, still + k * step * by_still)
         )
         by_deformed = slope(
             self._matrix,
-            lambda k, at: self._residual(at, self._deformed, speed + k * step * by_speed),
+            lambda k, eqs: self._residual(eqs, self._deformed, speed + k * step * by_speed),
         )
         states = {}
-        for k, at in assemblers.items():
+        for k, eqs in assemblers.items():
             moved = self._deformed + k * step * by_deformed
-            self._restore(at, t, moved, speed + k * step * by_speed)
-            at.update_poses(t)
-            states[k] = at.state(t)
+            self._restore(eqs, t, moved, speed + k * step * by_speed)
+            eqs.update_poses(t)
+            states[k] = eqs.state(t)
         return states
 
     def _elastic(self, q: Array) -> Array:
         """Return the elastic coordinates of all bodies, (n,)."""
         return np.concatenate([q[part] for part in self._parts])
 
-    def _restore(self, at: Assembler, t: float, deformation: Array, speed: Array) -> None:
+    def _restore(self, eqs: Assembler, t: float, deformation: Array, speed: Array) -> None:
         """Satisfy the constraints with elastic coordinates and rates (n,) at t."""
-        at.put(self._first)
+        eqs.put(self._first)
         move, v = np.zeros_like(self._first.v), self._first.v.copy()
         move[self._elastic_dofs] = deformation - self._deformed
         v[self._elastic_dofs] = speed
-        at.move(self._first.q, move)
-        self._determine(at, t, v)
+        eqs.move(self._first.q, move)
+        self._determine(eqs, t, v)
 
-    def _determine(self, at: Assembler, t: float, v: Array) -> None:
+    def _determine(self, eqs: Assembler, t: float, v: Array) -> None:
         """Satisfy the constraints and their time derivatives for the elastic rates of v (nv,).
 
         The constraints determine the rigid motions, so that their matrix is square. Raise an
         `AssemblyError` if it is singular or the constraints cannot be satisfied.
         """
-        s, r = at.system, self._rigid_dofs
+        s, r = eqs.system, self._rigid_dofs
         change = np.zeros(s.num_velocities)
         lengths = np.where(s.row_motion < ABOUT_X, s.size, 1.0)  # scales of distances and of angles
         for _ in range(_MAX_ITERATIONS):
-            values = at.constraints(t)
+            values = eqs.constraints(t)
             error = float(np.abs(values / lengths).max())
-            change[r] = _solved(at.constraint_matrix()[:, r], -values)
-            at.move(at.q.copy(), change)
+            change[r] = _solved(eqs.constraint_matrix()[:, r], -values)
+            eqs.move(eqs.q.copy(), change)
             if error <= _NEARLY_CLOSED:
                 break
         else:
             raise AssemblyError("a changed mechanism cannot be assembled", misfit=error)
-        at.update_poses(t)
-        B = at.constraint_matrix()
-        at.v[:] = v
-        rates, _ = at.constraint_rates(t)
-        at.v[r] -= _solved(B[:, r], rates + B @ v)
-        at.a[:], at.lam[:] = steady_accelerations(at, r), 0.0
-        _, bias = at.constraint_rates(t)
-        at.a[r] -= _solved(B[:, r], bias + B @ at.a)
-        at.residual(t)
-        at.lam[:] = _solved(B[:, r].T, -at.rows[r])
+        eqs.update_poses(t)
+        B = eqs.constraint_matrix()
+        eqs.v[:] = v
+        rates, _ = eqs.constraint_rates(t)
+        eqs.v[r] -= _solved(B[:, r], rates + B @ v)
+        eqs.a[:], eqs.lam[:] = steady_accelerations(eqs, r), 0.0
+        _, bias = eqs.constraint_rates(t)
+        eqs.a[r] -= _solved(B[:, r], bias + B @ eqs.a)
+        eqs.residual(t)
+        eqs.lam[:] = _solved(B[:, r].T, -eqs.rows[r])
 
-    def _residual(self, at: Assembler, deformation: Array, speed: Array) -> Array:
+    def _residual(self, eqs: Assembler, deformation: Array, speed: Array) -> Array:
         """Return the elastic residual (n,) with elastic coordinates and rates."""
-        self._restore(at, self._t, deformation, speed)
-        at.residual(self._t)
-        return at.rows[self._elastic_dofs].copy()
+        self._restore(eqs, self._t, deformation, speed)
+        eqs.residual(self._t)
+        return eqs.rows[self._elastic_dofs].copy()
 
-    def _rate(self, at: Assembler, deformation: Array) -> Array:
+    def _rate(self, eqs: Assembler, deformation: Array) -> Array:
         """Return the rate of the elastic residual (n,) if the deformation has the start's rate."""
-        self._restore(at, self._t, deformation, np.zeros_like(self._speed))
-        h, q, v, a = self._time_step, at.q.copy(), at.v.copy(), at.a.copy()
+        self._restore(eqs, self._t, deformation, np.zeros_like(self._speed))
+        h, q, v, a = self._time_step, eqs.q.copy(), eqs.v.copy(), eqs.a.copy()
         v[self._elastic_dofs] = a[self._elastic_dofs] = 0.0
         moving = v.copy()
         moving[self._elastic_dofs] = self._speed
         rows = []
         for step in (h, -h):
-            at.move(q, step * moving + 0.5 * h * h * a)
-            self._determine(at, self._t + step, v + step * a)
-            at.residual(self._t + step)
-            rows.append(at.rows[self._elastic_dofs].copy())
+            eqs.move(q, step * moving + 0.5 * h * h * a)
+            self._determine(eqs, self._t + step, v + step * a)
+            eqs.residual(self._t + step)
+            rows.append(eqs.rows[self._elastic_dofs].copy())
         return np.asarray((rows[0] - rows[1]) / (2 * h), dtype=float)
 
 

@@ -33,7 +33,7 @@ from dolfinx_mbd.mechanism.motions import check_drivers
 from dolfinx_mbd.mechanism.system import State
 from dolfinx_mbd.time_integration import GeneralizedAlpha
 
-_MEMORY = 2**28  # bytes of states that are saved without recomputation
+_MAX_BYTES = 2**28  # bytes of states that are saved without recomputation
 _SEGMENT = 64  # number of steps between checkpoints if all states are saved
 
 
@@ -170,7 +170,7 @@ def run_gradient(
         reject("functional", functional, "a Functional, or a mapping from names to Functionals")
     for name, item in functionals.items():
         instance(f"functional[{name!r}]" if several else "functional", item, Functional)
-    dt, count = checked_times(t_end, dt, 40.0 * len(functionals))
+    dt, count = checked_times(t_end, dt, 40.0 * len(functionals))  # about 40 bytes for each output
     start = checked_rates(start)
     if checkpoints is not None:
         checkpoints = integer("checkpoints", checkpoints, low=1)
@@ -207,15 +207,16 @@ class _History:
         self.stepper, self.dt = stepper, dt
         self.first = stepper.begin(consistent_state(stepper.system, rates=start), dt)
         first = self.first
-        size = 8 * (len(first.q) + 3 * len(first.v) + len(first.lam) + len(first.angles))
-        self._saves_all = checkpoints is None and count * size <= _MEMORY
-        length = -(-count // (checkpoints or math.ceil(math.sqrt(count))))
-        length = _SEGMENT if self._saves_all else length
+        # Numbers of 8 bytes: q, v, a, algorithmic accelerations, multipliers and joint rotations
+        state_bytes = 8 * (len(first.q) + 3 * len(first.v) + len(first.lam) + len(first.angles))
+        self._saves_all = checkpoints is None and count * state_bytes <= _MAX_BYTES
+        num_segments = checkpoints or math.ceil(math.sqrt(count))
+        length = _SEGMENT if self._saves_all else math.ceil(count / num_segments)
         self.time: Array = np.array([k * dt for k in range(count + 1)])
         self.segments = [range(k, min(k + length, count)) for k in range(0, count, length)]
         self._saved: list[list[State]] = []
         self._memory: list[dict[str, Any]] = []
-        self._corrections = np.zeros(count, dtype=np.int32)  # number for each step
+        self._corrections = np.zeros(count, dtype=np.int32)  # Newton corrections of each step
         self._keeps = np.zeros(count, dtype=bool)  # whether the factorization is kept after it
 
     def simulate(self, outputs: list[OutputDerivatives], terms: ParameterTerms) -> list[Array]:
@@ -270,6 +271,7 @@ def _adjoint(
     `slopes` (functionals, nt) contains the derivatives of the functionals with respect to outputs.
     """
     nv, nc, count = terms.system.num_velocities, terms.system.num_constraints, len(outputs)
+    # y: derivatives of the functionals by q, v, a and w of a state, from the steps after it
     gradient, y = np.zeros((len(terms.values), count)), np.zeros((4, nv, count))
     equations = StepEquations(history.stepper, history.dt, adjoint=True)
     for segment in reversed(range(len(history.segments))):
@@ -311,4 +313,4 @@ def _by_states(
 def _by_parameters(outputs: list[OutputDerivatives], states: list[State], slopes: Array) -> Array:
     """Return derivatives of functionals with respect to the parameters alone, (parameters, ·)."""
     pairs = zip(outputs, slopes, strict=True)
-    return np.array([y[: len(states)] @ output.by_parameters(states) for output, y in pairs]).T
+    return np.array([s[: len(states)] @ output.by_parameters(states) for output, s in pairs]).T

@@ -174,6 +174,7 @@ def run_sensitivities(
         1.195e-06 m per N/m
     """
     stride = integer("stride", stride, low=1)
+    # about 1000 bytes per saved step and parameter
     size = 1000.0 * len(instance("values", values, Mapping)) / min(stride, sys.maxsize)
     dt, count = checked_times(t_end, dt, size)
     start = checked_rates(start)
@@ -183,6 +184,7 @@ def run_sensitivities(
     state = stepper.begin(consistent_state(terms.system, rates=start), dt)
     x, multipliers, velocity = terms.start(state, stepper, dt, start)
     states, derivatives = [state], [(*x[:3], multipliers)]
+    # The first step uses the velocities in the memory of the method instead of v
     x = np.array([x[0], velocity, *x[2:]])
     unchecked, loads = [state], list[Array | None]([None])
     equations = StepEquations(stepper, dt, during_run=True)
@@ -248,13 +250,13 @@ def _moved(system: System, run: Solution, derivatives: list[Array], step: float)
 
     `derivatives` contains those of q, v, a and λ, (nt, ·) each.
     """
-    q, angles, at = np.empty_like(run.q), np.empty_like(run.angles), Assembler(system)
+    q, angles, eqs = np.empty_like(run.q), np.empty_like(run.angles), Assembler(system)
     increments, *others = derivatives
     for k, t in enumerate(map(float, run.time)):
-        at.angles[:] = run.angles[k]
-        at.move(run.q[k], step * increments[k])
-        at.update_poses(t)
-        q[k], angles[k] = at.q, at.frames.joint_rotations()
+        eqs.angles[:] = run.angles[k]
+        eqs.move(run.q[k], step * increments[k])
+        eqs.update_poses(t)
+        q[k], angles[k] = eqs.q, eqs.frames.joint_rotations()
     v, a, lam = (x + step * d for x, d in zip((run.v, run.a, run.lam), others, strict=True))
     arrays = {"time": run.time, "q": q, "v": v, "a": a, "lam": lam, "angles": angles}
     last = State(*(values[-1] for values in arrays.values()))

@@ -61,8 +61,8 @@ class SteadyMotions:
         self._linear, self._spin, self._outputs = linear, spin, outputs
         self._state = self._near_equilibrium if state is None else state
         self._moved = linear.state.q - coordinates(linear.system)
-        at = Assembler(linear.system)
-        motions = self._put(at, linear.state)
+        eqs = Assembler(linear.system)
+        motions = self._put(eqs, linear.state)
         basis = free_directions(motions)
         _, _, K = motions.reduced(basis)
         squares, shapes = np.linalg.eigh(0.5 * (K + K.T))
@@ -79,22 +79,22 @@ class SteadyMotions:
         state = self._linear.state if system is first else self._state(system)
         system.check_state("state(system)", state)
         inputs = Inputs(system, self._linear.inputs)
-        at = Assembler(inputs.system)
-        motions = self._put(at, state)
+        eqs = Assembler(inputs.system)
+        motions = self._put(eqs, state)
         for _ in range(_NEWTON_STEPS):
             N = self._free(motions)[:, self._neutral :]
-            y = _least_move(motions, at.values)
-            force = motions.to_increments.T @ at.rows + motions.stiffness @ y
+            y = _least_move(motions, eqs.values)
+            force = motions.to_increments.T @ eqs.rows + motions.stiffness @ y
             _, _, K = motions.reduced(N)
             y -= N @ np.linalg.solve(K, N.T @ force)
-            at.move(at.q.copy(), motions.to_increments @ y)
-            at.v += motions.to_increments @ (motions.carry @ y)
-            motions = self._coefficients(at, state.time)
-        row, ratio = unbalanced(at, state.time)
+            eqs.move(eqs.q.copy(), motions.to_increments @ y)
+            eqs.v += motions.to_increments @ (motions.carry @ y)
+            motions = self._coefficients(eqs, state.time)
+        row, ratio = unbalanced(eqs, state.time)
         if not ratio <= _BALANCE:
             raise SteadyError(f"{system.row_name(row)} is not in balance for a changed parameter")
         basis = self._free(motions)
-        parts = state_space(at, state.time, motions, basis, inputs, self._outputs)
+        parts = state_space(eqs, state.time, motions, basis, inputs, self._outputs)
         return *parts, motions.to_increments @ basis
 
     def _near_equilibrium(self, system: System) -> State:
@@ -105,18 +105,18 @@ class SteadyMotions:
                 q[part][QUATERNION] /= np.linalg.norm(q[part][QUATERNION])
         return replace(self._linear.state, q=q)
 
-    def _put(self, at: Assembler, state: State) -> SmallMotions:
+    def _put(self, eqs: Assembler, state: State) -> SmallMotions:
         """Set positions and velocities, and return the coefficients of small motions."""
-        at.q[:], at.v[:], at.angles[:] = state.q, state.v, state.angles
-        return self._coefficients(at, state.time)
+        eqs.q[:], eqs.v[:], eqs.angles[:] = state.q, state.v, state.angles
+        return self._coefficients(eqs, state.time)
 
-    def _coefficients(self, at: Assembler, t: float) -> SmallMotions:
+    def _coefficients(self, eqs: Assembler, t: float) -> SmallMotions:
         """Set accelerations and reactions, and return the coefficients of small motions."""
-        axes = Axes.common(at.system, self._spin)
+        axes = Axes.common(eqs.system, self._spin)
         if self._linear.axes == "body":
-            axes = Axes.of_bodies(at.system, at.q, at.v)
-        at.a[:] = steady_rates(at, axes)
-        return balanced_motions(at, t, axes)
+            axes = Axes.of_bodies(eqs.system, eqs.q, eqs.v)
+        eqs.a[:] = steady_rates(eqs, axes)
+        return balanced_motions(eqs, t, axes)
 
     def _free(self, motions: SmallMotions) -> Array:
         """Return the free motions N(p), shape (nv, m), neutral motions first."""

@@ -38,6 +38,7 @@ MATERIAL = ("young", "shear", "density")
 STEP = 1e-3
 """Step of the differences of a section, relative to the value of the parameter."""
 WEIGHTS = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}
+"""Weights of a central difference of fourth order, by the multiple of the step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +89,7 @@ class BeamChange:
     def at(self, model: BeamModel, interfaces: Sequence[Any]) -> list[float]:
         """Return the velocities of interfaces along the beam."""
         distances = model.chain @ model.direction
-        places = [i.point @ model.direction for i in interfaces]
+        places = [i.point @ model.direction for i in interfaces]  # each is at a node
         return [float(self.chain[np.argmin(np.abs(distances - x))]) for x in places]
 
 
@@ -101,7 +102,7 @@ class _Constants:
 
 @dataclass(frozen=True, eq=False)
 class _MovedBeam(Beam):
-    """A beam whose nodes have moved along the beam; its section contains the new cell lengths."""
+    """A beam whose nodes have moved along it; the ratio of cell lengths multiplies its section."""
 
     motion: Any = None
 

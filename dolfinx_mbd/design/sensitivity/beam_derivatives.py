@@ -111,9 +111,9 @@ def _entries(
     mass, first, second = _moments(problem, modes, changes, matrices)
     K_changes = multiply(problem.stiffness, changes)
     product = multiply(matrices.stiffness, modes)
-    cross, twice = gram(comm, modes, K_changes), gram(comm, changes, product)
+    cross, mixed = gram(comm, modes, K_changes), gram(comm, changes, product)
     stiffness = gram(comm, modes, product) + cross + cross.T
-    energies = np.diag(gram(comm, changes, K_changes) + twice + twice.T)
+    energies = np.diag(gram(comm, changes, K_changes) + mixed + mixed.T)
     inertia = problem.apply_mass(changes) + 2 * matrices.apply_mass(modes)
     nodal, rates = model.gather(modes), model.gather(changes)
     places = {p.name: p.position for p in body.points}
@@ -156,6 +156,7 @@ def _moments(
 ) -> tuple[float, Array, Array]:
     """Return the derivatives of the mass, the first moments S and the second moments H."""
     comm = problem.comm
+    # F, P and C: derivatives of the arguments of `moments`, which is linear in them
     X = np.asfortranarray(np.hstack([problem.rigid_motions(), modes]))
     Y = np.asfortranarray(np.hstack([matrices.turned, changes]))  # X′
     F = gram(comm, Y, problem.apply_mass(X[:, :3])) + gram(comm, X, matrices.apply_mass(X[:, :3]))
@@ -178,6 +179,6 @@ def _skin(model: BeamModel, nodal: Array, rates: Array, change: BeamChange) -> t
     rotations = nodal.copy()
     rotations[:, :3] = 0.0
     velocity: Array = np.asarray(np.outer(change.chain, model.direction), dtype=float)
-    turned = surface_around(velocity, arm_rates, rotations)
-    moved = surface_around(model.chain, arms, rates)
-    return turned.points, turned.modes + moved.modes
+    by_geometry = surface_around(velocity, arm_rates, rotations)
+    by_modes = surface_around(model.chain, arms, rates)
+    return by_geometry.points, by_geometry.modes + by_modes.modes

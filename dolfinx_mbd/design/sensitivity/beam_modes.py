@@ -76,7 +76,7 @@ def mode_derivatives(
     )
     solution = _solutions(problem, interfaces, split, -forces)
     n, count = modes.shape[1], len(split.rigid_factor)
-    Y = solution[:, :n] + solution[:, n:] @ split.shares
+    Y = solution[:, :n] + solution[:, n:] @ split.shares  # Ψ′ up to motions in the span
     span = np.asfortranarray(np.hstack([split.rigid, modes]))
     coefficients = -gram(comm, problem.apply_mass(span), Y)
     mass = gram(comm, span, matrices.apply_mass(modes))
@@ -164,6 +164,7 @@ class StiffeningRates:
         loads, relief = self._load_rates(matrices)
         u = self._displacements
         moved = self._stiffness.solve_body(loads - multiply(matrices.stiffness, u))
+        # Accelerations W x of the unit loads: by the balancing rotation, and centrifugal of spins
         W, W_moved = (-np.array([spin_matrix(a) for a in r[3:].T]) for r in (self._relief, relief))
         W[: len(SPINS)] += spin_matrices()
         reduced = np.zeros((len(W), *2 * [modes.shape[1]]))

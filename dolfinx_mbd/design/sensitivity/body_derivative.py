@@ -214,11 +214,11 @@ def effective_mass_derivatives(
     if masses is None:
         return None
     rigid = WRENCH_INDICES[2 if masses.shares.shape[1] == 3 else 3]
-    index, frames = [*rigid, *range(6, 6 + body.num_modes)], body.interfaces
+    index, interfaces = [*rigid, *range(6, 6 + body.num_modes)], body.interfaces
     B, B_change = (
         np.vstack([np.hstack([turn, motion])[np.ix_(rigid, index)] for turn, motion in rows])
         for rows in (
-            [(point_motion(i.point), i.motion) for i in frames],
+            [(point_motion(i.point), i.motion) for i in interfaces],
             [(point_motion(v) - np.eye(6), N) for v, N in zip(points, motions, strict=True)],
         )
     )
@@ -234,6 +234,7 @@ def effective_mass_derivatives(
     if rows is None:
         return None
     centre = central_derivatives(body, *moments)[0]
+    # Unit motions about the centre of mass, as motions of the origin
     T = point_motion(-body.centre)[np.ix_(rigid, rigid)]
     T_change = (point_motion(-centre) - np.eye(6))[np.ix_(rigid, rigid)]
     count = len(rigid)

@@ -185,7 +185,7 @@ def _derivatives(
             matrices = matrix_derivatives(model, problem, parameter, prestress, parts.forms)
             group.enter_context(destroying(problem.comm, matrices))
             waiting.append((parameter.name, matrices, basis.loads(matrices)))
-            loads = [item for _, _, item in waiting]
+            loads = [right_sides for _, _, right_sides in waiting]
             if number < len(parameters) and not basis.is_full(loads):
                 continue
             changes = basis(loads)
@@ -194,7 +194,7 @@ def _derivatives(
                     reduction, basis, stiffening, parts, projection, matrices, change
                 )
             waiting = []
-            del changes, change
+            del changes, change  # frees their memory before the next group
             group.close()
     return derivatives
 
@@ -259,6 +259,7 @@ def _body_derivative(
         stiffness += gram(comm, modes, stiff)
         energies += 2 * column_sums(comm, changes, stiff)
     stiffness = (stiffness + stiffness.T) / 2
+    # M′Ψ: the columns after those of 1 and of the positions, see `BasisDerivatives.scalar_fields`
     of_modes = unblocked(derivative.inertia[:, 1 + dim : 1 + dim + dim * n], dim)
     inertia = problem.apply_mass(changes)
     largest = column_sums(comm, changes, inertia).max(initial=0.0) ** 0.5

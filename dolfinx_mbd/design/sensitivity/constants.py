@@ -154,7 +154,7 @@ class VariableOrthotropic(Orthotropic):
             E, pairs = material.young, ((0, 1), (0, 2), (1, 2))
             dS: Array = np.zeros((3, 3))
             if attribute == "shear":
-                dC[5 - k, 5 - k] = 1.0
+                dC[5 - k, 5 - k] = 1.0  # the shear stresses 12, 13, 23 are the rows 5, 4, 3
             elif attribute == "young":
                 dS[k, k] = -1.0 / E[k] ** 2
                 for (i, j), ratio in zip(pairs, material.poisson, strict=True):

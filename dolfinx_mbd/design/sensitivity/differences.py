@@ -2,9 +2,8 @@
 
 The modes and the forces of loads have known first derivatives. With their expansions Ψ + s Ψ′ and
 so on, `project` is a smooth function of the step s, on a mesh that moves and with materials that
-change. The difference of fourth order is
-exact for polynomials up to degree four. Stress modes are costly; their difference of second order
-has a smaller step and an error below 1e-8.
+change. The difference of fourth order is exact for polynomials up to degree four. Stress modes are
+costly; their difference of second order has a smaller step and an error below 1e-8.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ T = TypeVar("T")
 STEP = 0.03
 """Change of element matrices and positions in one step of a difference, relative to their size."""
 FINE = 7e-4
-"""Step of the differences of second order of stress modes, relative to the other step."""
+"""Step of the differences of second order of stress modes, relative to the step of fourth order."""
 
 
 @dataclass(frozen=True, eq=False)

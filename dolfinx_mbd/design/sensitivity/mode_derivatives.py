@@ -7,7 +7,8 @@ The modes span constraint modes C and fixed-interface modes Φ. Their derivative
 Only the parts of C′ and Φ′ outside the span of the modes matter. The parts inside this span depend
 on the choice of coordinates. Here they are chosen such that ΨᵀMΨ′ is symmetric. The modes then
 remain orthonormal and rotate as little as possible within their span. The formulas do not divide by
-a difference of eigenvalues, so that modes may cross.
+a difference of eigenvalues, so that modes may cross. M_s is the mass matrix of one component of the
+displacement.
 """
 
 from __future__ import annotations
@@ -99,6 +100,7 @@ class BasisDerivatives:
             self.constraint -= split.statics.part
         self._rigid_parts, self._factor = deformed_part(split)
         parts = self.constraint - split.rigid @ self._rigid_parts
+        # The deformed constraint modes, then Φ, and the forces that hold them at the interfaces
         self._parts = np.asfortranarray(np.hstack([parts @ self._factor.T, split.fixed]))
         stiffened = multiply(problem.stiffness, self._parts)
         stiffened[:, len(self._factor) :] -= self._mass_fixed * split.squares
@@ -345,6 +347,7 @@ class BasisDerivatives:
             G = gram(problem.comm, raw, R)
             G_change = gram(problem.comm, change, R) + gram(problem.comm, raw, turned)
             inverse = np.linalg.inv(G).T
+            # the rows Cᵀ are the raw ones divided by their motion G in unit rigid motions
             columns.append((change - raw @ inverse @ G_change.T) @ inverse)
         return np.hstack(columns)
 

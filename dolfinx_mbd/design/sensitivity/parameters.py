@@ -67,7 +67,7 @@ Quantity = Literal[
 ]
 QUANTITIES = get_args(Quantity)
 PRESTRESS = ("temperature", "prestress")
-"""Quantities of a prestress."""
+"""Quantities that change the prestress."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +81,9 @@ class Parameter:
             ``poisson_23``, ``shear_12``, ``shear_13``, ``shear_23`` or ``density`` of an
             `Orthotropic` material; ``thickness`` (m) of a plane body; ``temperature``, a uniform
             rise that is added to the `Temperature` of the model (K); ``prestress``, the factor of
-            the prestress of the model; ``coefficient``, the factor of `direction`, which is added
-            to a function in the model; ``shape``, the factor of `velocity`, which moves all points
-            of the body.
+            the prestress of the model; ``coefficient``, the factor c if the function f of the
+            model, given by the attribute `coefficient`, becomes f + c `direction`; ``shape``, the
+            factor of `velocity`, which moves all points of the body.
         group: Group of cells whose material has the constant, as in the mapping of materials; not
             required with one material.
         coefficient: `dolfinx.fem.Function` that the materials or the stiffness form of the model

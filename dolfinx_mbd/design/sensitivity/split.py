@@ -21,7 +21,7 @@ RANK_TOLERANCE = 1e-9  # motions of interfaces above this relative size count as
 class SplitModes:
     """Modes Ψ = C N + Φ Z of a body, and its rigid motions R̂ with R̂ᵀMR̂ = I.
 
-    C are the constraint modes and Φ the fixed-interface modes. All vectors have shape
+    C are the constraint modes and Φ the fixed-interface modes. Ψ, Φ and R̂ have the shape
     (owned dofs, columns).
     """
 

@@ -99,8 +99,7 @@ def with_static_modes(
             "constraint modes, fixed-interface modes and load modes",
             argument="reduction",
         )
-    of_solutions = other.T @ split.shares
-    static_shares = a @ of_solutions
+    static_shares = a @ (other.T @ split.shares)
     shares = eigen.T @ split.shares - eigen.T @ inside @ static_shares
     modes = StaticModes(forces, solutions, static_shares, force_changes)
     fixed = np.asfortranarray(ritz @ eigen)

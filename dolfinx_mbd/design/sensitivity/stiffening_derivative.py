@@ -47,7 +47,10 @@ from dolfinx_mbd.reduction.stiffening import (
 
 
 class StiffeningDerivatives:
-    """Derivatives of the stiffening of one body; all methods are collective."""
+    """Derivatives of the stiffening of one body; all methods are collective.
+
+    The unit cases are six products of angular velocities, then the wrenches on all interfaces.
+    """
 
     def __init__(self, basis: BasisDerivatives) -> None:
         self.basis = basis
@@ -122,19 +125,19 @@ class StiffeningDerivatives:
         u = self._cases.displacements
         load = self._load_derivative(matrices)
         border = basis.border_derivative(matrices)
-        pull, averages = basis.border_terms(border, u, -self._forces)
-        pull -= matrices.stiffness_product(u)
+        change, averages = basis.border_terms(border, u, -self._forces)
+        change -= matrices.stiffness_product(u)
         motions = self._interface_coordinates(u)
         boundary = basis.boundary_motion(matrices, motions)
-        w = basis.held.solve_moved(load + pull, boundary, averages)
-        residual = multiply(problem.stiffness, w) - load - pull
+        w = basis.held.solve_moved(load + change, boundary, averages)
+        residual = multiply(problem.stiffness, w) - load - change
         reaction = -gram(comm, self._constraint, residual)
         moved = basis.boundary_motion(matrices, np.eye(len(self._motions)))
         if moved is not None:
             reaction -= gram(comm, moved, self._forces)
         a = interface_motions(self._condensed, reaction, self._motions)
         changes = np.asfortranarray(w + self._constraint @ a)
-        forces = multiply(problem.stiffness, changes) - load - pull
+        forces = multiply(problem.stiffness, changes) - load - change
         return changes, forces
 
     def _interface_coordinates(self, u: Array) -> Array:

@@ -397,6 +397,16 @@ def test_poles_without_derivatives() -> None:
     assert np.isnan(result.frequencies["c"]).all()
 
 
+def test_default_step() -> None:
+    """The step of differences is 1e-3 of the value."""
+    values = {"k": 8.0, "c": 0.1}
+    default = mbd.design.linear_sensitivities(hinged, values)
+    same = mbd.design.linear_sensitivities(hinged, values, steps={"k": 8e-3, "c": 1e-4})
+    other = mbd.design.linear_sensitivities(hinged, values, steps={"k": 8e-4, "c": 1e-5})
+    assert all(np.array_equal(default.poles[name], same.poles[name]) for name in values)
+    assert not np.array_equal(default.poles["k"], other.poles["k"])  # other round-off
+
+
 def test_singular_requests() -> None:
     """A response at an undamped pole is infinite; a kink has no derivative."""
     values = {"k": 8.0, "c": 0.0}

@@ -187,6 +187,7 @@ def test_equations_that_jump_are_errors() -> None:
     laws: list[Callable[[float], float]] = [
         lambda x: 400.0 + 40.0 * (x > 1),
         lambda x: 400 + abs(x - 1),
+        lambda x: 400 - abs(x - 1),
     ]
     for law in laws:
         with pytest.raises(InputError, match="not a smooth function of 'x'"):

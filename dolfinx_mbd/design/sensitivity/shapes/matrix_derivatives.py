@@ -172,7 +172,7 @@ def _by_form(form: ufl.Form, degree: int, velocity: Any) -> PETSc.Mat:
 
 
 def _constant_law(model: ElasticModel, derivative: Callable[[Any], Any] | None = None) -> Any:
-    """Return ∂σ_ak/∂(∂u_b/∂x_l) as a vector in the order (k, l, a, b), or None if it varies.
+    """Return ∂σ_ak/∂(∂u_b/∂x_m) as a vector in the order (k, m, a, b), or None if it varies.
 
     With a function `derivative`, it is applied to the vector.
     """
@@ -184,8 +184,8 @@ def _constant_law(model: ElasticModel, derivative: Callable[[Any], Any] | None =
         for m in range(dim):
             gradient = ufl.as_matrix(np.outer(units[b], units[m]).tolist())
             stress[b, m] = model.materials.law(ufl.sym(gradient))
-    r = range(dim)
-    entries = [stress[b, m][a, k] for k in r for m in r for a in r for b in r]
+    order = np.ndindex(dim, dim, dim, dim)
+    entries = [stress[b, m][a, k] for k, m, a, b in order]
     law = ufl.as_vector(entries)
     if derivative is not None:
         law = _explicit(derivative(law))
@@ -373,7 +373,7 @@ def _cell_matrices(cells: _Cells, part: slice, law: Array, changed: Array) -> Ar
     g, moved = (X.reshape(size, points, d * n) for X in (g, moved))
     first, second = (cells.buffer(name, (size, d * n, d * n)) for name in ("first", "second"))
     np.matmul(np.swapaxes(moved, 1, 2), g, out=first)
-    np.add(first, np.swapaxes(first, 1, 2), out=second)  # (k, i) by (l, j)
+    np.add(first, np.swapaxes(first, 1, 2), out=second)  # (k, i) by (m, j)
     np.copyto(first.reshape(size, d, d, n, n), second.reshape(size, d, n, d, n).swapaxes(2, 3))
     of_pairs = np.swapaxes(law.reshape(size, d * d, d * d), 1, 2)
     shape = size, d * d, n * n
@@ -433,8 +433,9 @@ def _mass(problem: ElasticProblem, factors: Array, cells: _Cells) -> PETSc.Mat:
     products = np.einsum("qi,qj->qij", N, N).reshape(len(N), -1)
     change = cells.volume * factors * cells.weights
     matrix = problem.scalar_mass.duplicate(copy=False)
-    for first in range(0, len(change), 8 * BLOCK):
-        block = change[first : first + 8 * BLOCK]
+    count = 8 * BLOCK  # scalar matrices of cells are smaller than those of displacements
+    for first in range(0, len(change), count):
+        block = change[first : first + count]
         _add(matrix, dofs[first : first + len(block)], block @ products)
     matrix.assemble()
     return matrix
