@@ -8,8 +8,6 @@ import importlib.util
 import json
 import os
 import shutil
-import subprocess
-import sysconfig
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -50,20 +48,6 @@ LONGEST_COMPILATION = 200.0
 
 OPTIMIZATION = ["-O1", "-g0"]
 """Options of the C compiler for forms."""
-
-HEADERS = """
-#include <pyconfig.h>
-#define Py_LIMITED_API
-#include <Python.h>
-#include <math.h>
-#include <stdalign.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <ufcx.h>
-"""
-"""The headers of the C source of a form, as cffi and FFCx include them."""
-
 
 def cache_of_forms() -> Path:
     """Return the folder in which DOLFINx keeps compiled forms."""
@@ -112,46 +96,6 @@ def pytest_configure(config: pytest.Config) -> None:
     worker = getattr(config, "workerinput", {}).get("workerid", "gw0")
     if worker != "gw0":
         os.environ["DOLFINX_MBD_PRECOMPILE"] = "0"
-
-
-def precompiled_headers(folder: Path) -> list[str]:
-    """Compile `HEADERS` and return the options with which forms use them; none if that fails.
-
-    The command is that of setuptools, because the C compiler uses compiled headers only for the
-    options with which they were compiled; otherwise it reads the headers themselves.
-    """
-    from ffcx.codegeneration import get_include_path
-    from setuptools._distutils.ccompiler import new_compiler
-    from setuptools._distutils.sysconfig import customize_compiler
-
-    compiler = new_compiler()
-    customize_compiler(compiler)
-    header = folder / "forms.h"
-    header.write_text(HEADERS)
-    includes = [f"-I{path}" for path in (get_include_path(), sysconfig.get_path("include"))]
-    options = [*includes, "-x", "c-header", str(header), "-std=c17", *OPTIMIZATION]
-    command = [*compiler.compiler_so, *options, "-o", f"{header}.gch"]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
-        return []
-    return ["-include", str(header)]
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _headers_of_forms() -> Iterator[None]:
-    """Compile the headers of forms once; the C compiler would read them again for each form."""
-    import cffi
-
-    set_source = cffi.FFI.set_source
-    with TemporaryDirectory(prefix="pytest-c-") as name, pytest.MonkeyPatch.context() as patch:
-        headers = cache(lambda: precompiled_headers(Path(name)))
-
-        def after_headers(builder: Any, module: str, source: str, **options: Any) -> None:
-            if module.startswith("libffcx_"):
-                options["extra_compile_args"] = [*options["extra_compile_args"], *headers()]
-            set_source(builder, module, source, **options)
-
-        patch.setattr(cffi.FFI, "set_source", after_headers)
-        yield
 
 
 @pytest.fixture(autouse=True, scope="session")
