@@ -8,6 +8,7 @@ import importlib.util
 import json
 import os
 import shutil
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -52,6 +53,25 @@ OPTIMIZATION = ["-O1", "-g0"]
 def cache_of_forms() -> Path:
     """Return the folder in which DOLFINx keeps compiled forms."""
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"), "fenics")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[Any]:
+    """Import all tests without garbage collection, which would find nothing."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems() -> None:
+    """Let Hypothesis try the numbers in the source of this package, not of all packages."""
+    if "hypothesis" in sys.modules:
+        providers = importlib.import_module("hypothesis.internal.conjecture.providers")
+        local = providers.is_local_module_file
+        providers.is_local_module_file = lambda path: "dolfinx_mbd" in path and local(path)
 
 
 def remove_unfinished_forms(folder: Path) -> None:
