@@ -50,6 +50,7 @@ LONGEST_COMPILATION = 200.0
 OPTIMIZATION = ["-O1", "-g0"]
 """Options of the C compiler for forms."""
 
+
 def cache_of_forms() -> Path:
     """Return the folder in which DOLFINx keeps compiled forms."""
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"), "fenics")
