@@ -69,8 +69,10 @@ def pytest_collection() -> Iterator[Any]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems() -> None:
     """Let Hypothesis try the numbers in the source of this package, not of all packages."""
-    if "hypothesis" in sys.modules:
-        providers = importlib.import_module("hypothesis.internal.conjecture.providers")
+    if "hypothesis" not in sys.modules:
+        return
+    with suppress(ImportError, AttributeError):  # older versions read no source
+        providers: Any = importlib.import_module("hypothesis.internal.conjecture.providers")
         local = providers.is_local_module_file
         providers.is_local_module_file = lambda path: "dolfinx_mbd" in path and local(path)
 
