@@ -8,8 +8,7 @@ import importlib.util
 import json
 import os
 import shutil
-import subprocess
-import sysconfig
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -51,23 +50,31 @@ LONGEST_COMPILATION = 200.0
 OPTIMIZATION = ["-O1", "-g0"]
 """Options of the C compiler for forms."""
 
-HEADERS = """
-#include <pyconfig.h>
-#define Py_LIMITED_API
-#include <Python.h>
-#include <math.h>
-#include <stdalign.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <ufcx.h>
-"""
-"""The headers of the C source of a form, as cffi and FFCx include them."""
-
 
 def cache_of_forms() -> Path:
     """Return the folder in which DOLFINx keeps compiled forms."""
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"), "fenics")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[Any]:
+    """Import all tests without garbage collection, which would find nothing."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems() -> None:
+    """Let Hypothesis try the numbers in the source of this package, not of all packages."""
+    if "hypothesis" not in sys.modules:
+        return
+    with suppress(ImportError, AttributeError):  # older versions read no source
+        providers: Any = importlib.import_module("hypothesis.internal.conjecture.providers")
+        local = providers.is_local_module_file
+        providers.is_local_module_file = lambda path: "dolfinx_mbd" in path and local(path)
 
 
 def remove_unfinished_forms(folder: Path) -> None:
@@ -112,46 +119,6 @@ def pytest_configure(config: pytest.Config) -> None:
     worker = getattr(config, "workerinput", {}).get("workerid", "gw0")
     if worker != "gw0":
         os.environ["DOLFINX_MBD_PRECOMPILE"] = "0"
-
-
-def precompiled_headers(folder: Path) -> list[str]:
-    """Compile `HEADERS` and return the options with which forms use them; none if that fails.
-
-    The command is that of setuptools, because the C compiler uses compiled headers only for the
-    options with which they were compiled; otherwise it reads the headers themselves.
-    """
-    from ffcx.codegeneration import get_include_path
-    from setuptools._distutils.ccompiler import new_compiler
-    from setuptools._distutils.sysconfig import customize_compiler
-
-    compiler = new_compiler()
-    customize_compiler(compiler)
-    header = folder / "forms.h"
-    header.write_text(HEADERS)
-    includes = [f"-I{path}" for path in (get_include_path(), sysconfig.get_path("include"))]
-    options = [*includes, "-x", "c-header", str(header), "-std=c17", *OPTIMIZATION]
-    command = [*compiler.compiler_so, *options, "-o", f"{header}.gch"]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
-        return []
-    return ["-include", str(header)]
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _headers_of_forms() -> Iterator[None]:
-    """Compile the headers of forms once; the C compiler would read them again for each form."""
-    import cffi
-
-    set_source = cffi.FFI.set_source
-    with TemporaryDirectory(prefix="pytest-c-") as name, pytest.MonkeyPatch.context() as patch:
-        headers = cache(lambda: precompiled_headers(Path(name)))
-
-        def after_headers(builder: Any, module: str, source: str, **options: Any) -> None:
-            if module.startswith("libffcx_"):
-                options["extra_compile_args"] = [*options["extra_compile_args"], *headers()]
-            set_source(builder, module, source, **options)
-
-        patch.setattr(cffi.FFI, "set_source", after_headers)
-        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

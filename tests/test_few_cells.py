@@ -2,7 +2,7 @@
 
 Each result is compared with that of one process. A partition of the tests leaves the first or the
 last rank without cells; DOLFINx's own partition of five cells may also do so. On one rank the tests
-only show that the analyses run.
+only show that the analyses run and give finite results.
 """
 
 from __future__ import annotations
@@ -247,19 +247,22 @@ ANALYSES: list[Callable[[Case], Results]] = [
     noise,
     exports,
 ]
+SEVERAL = MPI.COMM_WORLD.size > 1
+EMPTY = {"default": None} | ({"first": 0, "last": -1} if SEVERAL else {})
 
 
 @pytest.mark.parametrize("analysis", ANALYSES, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("empty_rank", [None, 0, -1], ids=["default", "first", "last"])
+@pytest.mark.parametrize("empty_rank", EMPTY.values(), ids=EMPTY)
 def test_a_rank_without_cells(
     comm: MPI.Intracomm, tmp_path: Path, analysis: Callable[[Case], Results], empty_rank: int | None
 ) -> None:
-    if comm.size > 1 and empty_rank is not None:
+    if empty_rank is not None:
         topology = Case(comm, empty_rank, tmp_path).mesh().mesh.topology
         cells = comm.allgather(topology.index_map(3).size_local)
         assert cells[empty_rank] == 0 and sum(cells) == 5
     shared = analysis(Case(comm, empty_rank, comm.bcast(tmp_path)))
-    alone = analysis(Case(MPI.COMM_SELF, None, tmp_path / f"rank {comm.rank}"))
+    one = Case(MPI.COMM_SELF, None, tmp_path / f"rank {comm.rank}")
+    alone = analysis(one) if SEVERAL else shared
     assert shared.keys() == alone.keys()
     for name, values in alone.items():
         expected = np.asarray(values)

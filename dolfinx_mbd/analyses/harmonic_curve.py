@@ -74,7 +74,7 @@ class HarmonicCurve:
         ...     )
         ...     return mbd.System([ground, bob], [pin], loads=[spring, push])
         >>> curve = mbd.analyses.harmonic_curve(
-        ...     rocker, (2.0, 12.0), period=lambda speed: 2 * np.pi / speed, num_harmonics=3
+        ...     rocker, (6.0, 8.0), period=lambda speed: 2 * np.pi / speed, num_harmonics=3
         ... )
         >>> swing = curve.values(lambda motion: np.ptp(motion.joint("pin").rotation) / 2)
         >>> print(f"{swing.max():.3f} rad")  # near resonance

@@ -214,7 +214,7 @@ def test_cables_are_drawn() -> None:
     )
     joint = mbd.spherical("knot", ground.frame("top"), rope.frame("start"))
     system = mbd.System([ground, rope], [joint], gravity=(0, -9.81, 0))
-    run = mbd.simulate(system, t_end=0.2, dt=2e-3)
+    run = mbd.simulate(system, t_end=0.2, dt=5e-3)
     plotter = pv.Plotter(off_screen=True)
     plotting.plot_system(run, 0.2, plotter=plotter)
     line, points = rope.motion(run).position[-1], actors(plotter)["cable rope"].points

@@ -70,6 +70,12 @@ def unit(request: pytest.FixtureRequest, script: Path) -> Path:
     return path
 
 
+mostly_fmi_3 = pytest.mark.parametrize(
+    "unit", [pytest.param(2, marks=pytest.mark.slow), 3], ids=["FMI 2", "FMI 3"], indirect=True
+)
+"""Runs a test with FMI 2.0 only among the slow tests; another test covers its functions."""
+
+
 def torque(k: int) -> float:
     """Return the torque in a step, N m."""
     return 2.0 * float(np.sin(0.2 * k))
@@ -186,6 +192,7 @@ def end(fmu):
 """
 
 
+@mostly_fmi_3
 def test_instances_of_several_units_live_and_end_in_one_process(unit: Path, script: Path) -> None:
     """Twelve instances of three units are used, of which up to four exist at the same time."""
     other = script.with_name("other.py")
@@ -246,6 +253,7 @@ result = [result, [str(item.message) for item in messages]]
     assert all("discarded" in message for message in messages)
 
 
+@mostly_fmi_3
 def test_a_damaged_state_is_refused(unit: Path) -> None:
     code = f"""{SLAVES}
 fmu = start(unit, "one")
@@ -302,7 +310,7 @@ def test_variables_have_units(script: Path) -> None:
         assert description.defaultExperiment.stepSize == str(DT)
 
 
-@pytest.mark.parametrize("fmi", [2, 3])
+@pytest.mark.parametrize("fmi", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_components_without_names(fmi: Literal[2, 3], script: Path) -> None:
     """The output `arm.eta.2` is the variable `arm.eta[2]`, and has its values."""
     names = ["arm.eta.2", "pin.force.y"]
