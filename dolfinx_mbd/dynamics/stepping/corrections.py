@@ -16,6 +16,7 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.dynamics.stepping.body_factor import BodyFactor, BodyInverses
 from dolfinx_mbd.dynamics.stepping.convergence import Measure
 from dolfinx_mbd.dynamics.stepping.corotation import Corotation
 from dolfinx_mbd.dynamics.stepping.film_factor import FilmFactor, FilmStiffness
@@ -95,7 +96,7 @@ class Corrector:
         self.eqs, self.tolerance, self.sparse, self._internal = eqs, tolerance, sparse, internal
         self._condenses = bool(internal)  # whether bodies condense unknowns
         self.iterations = self.factorizations = self.renewals = 0
-        self.factor: Factor | FilmFactor | None = None
+        self.factor: Factor | FilmFactor | BodyFactor | None = None
         self.mass = float(np.mean([b.typical_mass for b in system.bodies if b.num_velocities]))
         self.matrix = IterationMatrix(system, self.mass, sparse)
         self.measure, self._no_values = Measure(system), np.zeros(system.num_constraints)
@@ -105,6 +106,8 @@ class Corrector:
         self._has_films = bool(self.films)
         self._stiffness = FilmStiffness(eqs, self.mass)
         self.renews = bool(self._stiffness) and not (sparse or internal)
+        self._bodies = BodyInverses(eqs, self.mass)
+        self._by_bodies = bool(self._bodies) and not (sparse or internal or self.renews)
 
     # ---- residual and matrix --------------------------------------------------------------------
     def residual_error(self, step: Step) -> float:
@@ -123,7 +126,7 @@ class Corrector:
 
     def refactor(
         self, t: float, dt: float, move: Array, derivatives: Derivatives
-    ) -> Factor | FilmFactor:
+    ) -> Factor | FilmFactor | BodyFactor:
         """Factorize the iteration matrix after a residual at the same point, and return it.
 
         Args:
@@ -139,6 +142,12 @@ class Corrector:
             self.factor = self._stiffness.factor(matrix, dt, mass, derivatives)
             if self.factor is not None:
                 self.corotation.stop()  # this factor rotates with the bodies itself
+                return self.factor
+        if self._by_bodies:
+            tangents = self.matrix.rotation_tangents(move)
+            self.factor = self._bodies.factor(matrix, dt, mass, tangents)
+            if self.factor is not None:
+                self.corotation.stop()
                 return self.factor
         factorize = SparseFactor if self.sparse else DenseFactor.of
         try:
@@ -181,6 +190,11 @@ class Corrector:
         self.renewals += 1
         return True
 
+    def connect_bodies(self) -> None:
+        """Renew the joints in the factor after a residual, if it consists of those of bodies."""
+        if isinstance(self.factor, BodyFactor):
+            self.factor.connect()
+
     def factor_memory(self) -> dict[str, Any]:
         """Return the arrays from which `restore_factor` creates a bitwise identical factor."""
         return {} if self.factor is None else self.factor.memory() | self.corotation.memory()
@@ -189,6 +203,9 @@ class Corrector:
         """Restore the factor that `memory` describes; None without it or its orientations."""
         if "film_groups" in memory:
             self.factor = FilmFactor.restored(memory)
+            self.corotation.stop()
+        elif (factor := BodyFactor.restored(self._bodies, memory)) is not None:
+            self.factor = factor
             self.corotation.stop()
         else:
             self.factor = restore_factor(memory)
@@ -304,7 +321,7 @@ class Corrector:
             factor = self.refactor(state.time, dt, np.zeros(n), derivatives)
         rhs = np.zeros(len(self._rhs))
         rhs[:n] = change
-        if isinstance(factor, FilmFactor):
+        if isinstance(factor, FilmFactor | BodyFactor):
             rhs[:n] = factor.inertia(change)
         else:
             rhs[:n] = factor.mass @ self.corotation.back(rhs)[:n]  # the matrix is not rotated

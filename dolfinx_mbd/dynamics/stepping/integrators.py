@@ -246,6 +246,8 @@ class Stepper:
             outdated = corrector.factor is not None
             if not outdated:
                 corrector.refactor(step.time, dt, step.move, step.derivatives)
+            elif not iteration:
+                corrector.connect_bodies()
             remaining = most - iteration - 1
             renews = reuse and corrector.renews and renewals < _RENEWALS
             worthwhile = min(remaining, _FILM_ITERATIONS) if renews else remaining
