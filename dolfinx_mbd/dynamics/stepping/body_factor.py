@@ -13,8 +13,6 @@ the iterations converge. Each step computes G at the beginning, and factorizes H
 one row for each constraint. The multipliers μ and increments x follow from
 
     H μ = B T⁻¹ r − r_B,   x = T⁻¹ r − T⁻¹ Jᵀ Gᵀ μ.
-
-The equations differ from those of `film_factor`, whose connections include coefficients of gaps.
 """
 
 from __future__ import annotations
@@ -40,8 +38,8 @@ __all__ = ["BodyFactor", "BodyInverses"]
 
 # Bodies are coupled in T if an entry, divided by the square roots of the two entries on the
 # diagonal, is larger than this
-_COUPLED = 0.1
-_FEWEST_UNKNOWNS = 200  # of systems whose matrix is factorized by bodies
+_COUPLED = 0.01
+_FEWEST_UNKNOWNS = 1  # of systems whose matrix is factorized by bodies
 # Largest number of entries of the matrices of a solution, relative to that of the iteration matrix
 _LARGEST_FRACTION = 0.4
 
@@ -72,14 +70,22 @@ class BodyInverses:
         self._starts = np.append(self.columns, s.num_velocities)
 
     def __bool__(self) -> bool:
-        s = self.eqs.system
-        size = s.num_velocities + s.num_constraints
-        return (
-            COMPILED
-            and size >= _FEWEST_UNKNOWNS
-            and len(self._frames) > 0
-            and not (self.eqs.frames.has_others or s.velocity_rows.any())
-        )
+        excluded = self.eqs.frames.has_others or self.eqs.system.velocity_rows.any()
+        each = [[k] for k in range(len(self.bodies))]
+        return bool(COMPILED and self._frames and not excluded) and self._is_faster(each)
+
+    def _is_faster(self, groups: list[list[int]]) -> bool:
+        """Return whether a solution with the inverses of groups of bodies is faster."""
+        n, c = self._starts[-1], len(self.rows)
+        sizes = [sum(len(self._range(k)) for k in group) for group in groups]
+        lines = [6 * len(self._frames_of(group)) for group in groups]
+        entries = sum(size * (size + 2 * count) for size, count in zip(sizes, lines, strict=True))
+        size = int(n + c)
+        return size >= _FEWEST_UNKNOWNS and entries + c * c <= _LARGEST_FRACTION * size * size
+
+    def _frames_of(self, group: list[int]) -> NDArray[np.int64]:
+        """Return the places in `_frames` of the frames of a group of bodies."""
+        return np.flatnonzero(np.isin(self._frame_bodies, group))
 
     def axes(self) -> Array:
         """Return the rotation matrices of all bodies, (bodies, 3, 3)."""
@@ -101,14 +107,10 @@ class BodyInverses:
             rotate_rows(axes, self.columns, _TRANSPOSED, T)
             T = np.ascontiguousarray(T.T)
         groups = _coupled_bodies(T, self.columns)
-        unknowns = [np.concatenate([self._range(k) for k in group]) for group in groups]
-        frames = [np.flatnonzero(np.isin(self._frame_bodies, group)) for group in groups]
-        entries = sum(
-            len(index) * (len(index) + 12 * len(part))
-            for index, part in zip(unknowns, frames, strict=True)
-        )
-        if entries + (len(matrix) - n) ** 2 > _LARGEST_FRACTION * matrix.size:
+        if not self._is_faster(groups):
             return None
+        unknowns = [np.concatenate([self._range(k) for k in group]) for group in groups]
+        frames = [self._frames_of(group) for group in groups]
         left, right = self._jacobians(axes, tangents, n)
         table, matrices, first, start = [], [], 0, 0
         for index, part in zip(unknowns, frames, strict=True):
@@ -178,13 +180,14 @@ class BodyFactor:
 
     Attributes:
         is_regular: Whether no pivot is zero.
+        steps: Number of calls of `connect` after the first one.
     """
 
     def __init__(self, bodies: BodyInverses, arrays: Mapping[str, Any]) -> None:
         self._bodies, self._arrays = bodies, dict(arrays)
         self.dt, self.mass = float(arrays["dt"]), arrays["mass"]
-        self.noise: Array = np.zeros(0)
-        self.is_regular = True
+        self.noise: Array = np.asarray(arrays.get("noise", np.zeros(0)))
+        self.is_regular, self.steps = True, int(arrays.get("steps", -1))
         self._tables = tuple(arrays[name] for name in ("groups", "matrices", "ports"))
         self._places = arrays["unknowns"], bodies.bodies
         if "lu" in arrays:
@@ -194,6 +197,7 @@ class BodyFactor:
 
     def connect(self) -> None:
         """Compute the gradients of the joints at the present poses, and their factor."""
+        self.steps += 1
         eqs, rows = self._bodies.eqs, self._bodies.rows
         H = np.zeros((len(rows), len(rows)))
         self._gradients = np.empty((len(self._tables[2]), 6))
@@ -231,7 +235,7 @@ class BodyFactor:
     def memory(self) -> dict[str, Any]:
         """Return the arrays from which `restored` creates a bitwise identical factor."""
         present = {"gradients": self._gradients, "lu": self._lu, "pivots": self._pivots}
-        arrays = self._arrays | present | {"noise": self.noise}
+        arrays = self._arrays | present | {"noise": self.noise, "steps": np.array(self.steps)}
         return {f"{_PREFIX}{name}": values for name, values in arrays.items()}
 
     @classmethod
@@ -245,9 +249,7 @@ class BodyFactor:
         if not arrays or not bodies:
             return None
         arrays["lu"] = np.asfortranarray(arrays["lu"])
-        factor = cls(bodies, arrays)
-        factor.noise = arrays["noise"]
-        return factor
+        return cls(bodies, arrays)
 
 
 def _coupled_bodies(T: Array, columns: NDArray[np.int64]) -> list[list[int]]:

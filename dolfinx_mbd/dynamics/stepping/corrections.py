@@ -84,6 +84,7 @@ class Corrector:
         measure: Measure of the errors.
         corotation: Rotation of the factor with the bodies.
         films: Oil films that corrections keep open.
+        by_bodies: Whether the next factor consists of those of bodies.
         iterations: Number of corrections.
         factorizations: Number of factorizations.
         renewals: Number of matrices in which only elastic films and axes were renewed.
@@ -107,7 +108,8 @@ class Corrector:
         self._stiffness = FilmStiffness(eqs, self.mass)
         self.renews = bool(self._stiffness) and not (sparse or internal)
         self._bodies = BodyInverses(eqs, self.mass)
-        self._by_bodies = bool(self._bodies) and not (sparse or internal or self.renews)
+        self._permits_bodies = bool(self._bodies) and not (sparse or internal or self.renews)
+        self.by_bodies = self._permits_bodies
 
     # ---- residual and matrix --------------------------------------------------------------------
     def residual_error(self, step: Step) -> float:
@@ -143,7 +145,7 @@ class Corrector:
             if self.factor is not None:
                 self.corotation.stop()  # this factor rotates with the bodies itself
                 return self.factor
-        if self._by_bodies:
+        if self.by_bodies:
             tangents = self.matrix.rotation_tangents(move)
             self.factor = self._bodies.factor(matrix, dt, mass, tangents)
             if self.factor is not None:
@@ -191,16 +193,28 @@ class Corrector:
         return True
 
     def connect_bodies(self) -> None:
-        """Renew the joints in the factor after a residual, if it consists of those of bodies."""
+        """Renew the joints in a factor of bodies at the poses of a step."""
         if isinstance(self.factor, BodyFactor):
             self.factor.connect()
 
+    def discard(self) -> None:
+        """Delete a factor whose iterations converge slowly.
+
+        If they do with new factors of bodies, the next factor is that of the complete matrix.
+        """
+        is_new = isinstance(self.factor, BodyFactor) and self.factor.steps <= 1
+        self.by_bodies, self.factor = self._permits_bodies and not is_new, None
+
     def factor_memory(self) -> dict[str, Any]:
         """Return the arrays from which `restore_factor` creates a bitwise identical factor."""
-        return {} if self.factor is None else self.factor.memory() | self.corotation.memory()
+        flag: dict[str, Any] = {"by_bodies": self.by_bodies} if self._permits_bodies else {}
+        if self.factor is not None:
+            flag |= self.factor.memory() | self.corotation.memory()
+        return flag
 
     def restore_factor(self, memory: Mapping[str, Any]) -> None:
         """Restore the factor that `memory` describes; None without it or its orientations."""
+        self.by_bodies = bool(memory.get("by_bodies", self._permits_bodies))
         if "film_groups" in memory:
             self.factor = FilmFactor.restored(memory)
             self.corotation.stop()
@@ -296,6 +310,7 @@ class Corrector:
             algorithmic: Algorithmic accelerations (nv,), which change as the accelerations.
         """
         eqs, mass = self.eqs, self.mass
+        self.connect_bodies()
         move = np.zeros(len(algorithmic))  # is not used
         for _ in range(_JUMP_ITERATIONS):
             eqs.residual_of_accelerations(t, loads)

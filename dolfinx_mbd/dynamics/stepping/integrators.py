@@ -198,8 +198,8 @@ class Stepper:
             keeps: Whether the factorization was kept after it; see `has_factor`.
         """
         state = self._step(state, dt, corrections)
-        if not keeps:
-            self.corrector.factor = None
+        if not keeps and self.has_factor:
+            self.corrector.discard()
         return state
 
     def _step(self, state: State, dt: float, corrections: int = -1) -> State:
@@ -306,7 +306,7 @@ class Stepper:
         if problem := eqs.problem():
             raise StepError(f"t = {t:.6g} s: {problem}", t)
         if monitor.slow and not (self._condenses or self.corrector.renews):
-            self.corrector.factor = None
+            self.corrector.discard()
         earlier = (before.a, before.lam), *before.memory.get("earlier", ())[:1]
         memory = {"algorithmic": step.algorithmic, "earlier": earlier}
         if self._condenses:
