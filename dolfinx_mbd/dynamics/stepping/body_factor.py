@@ -34,12 +34,12 @@ from dolfinx_mbd.kernels.compilation import COMPILED
 from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.kernels.time_steps import rotate_rows
 
-__all__ = ["BodyFactor", "BodyInverses"]
+__all__ = ["BodyFactor", "BodyMatrices"]
 
 # Bodies are coupled in T if an entry, divided by the square roots of the two entries on the
 # diagonal, is larger than this
 _COUPLED = 0.01
-_FEWEST_UNKNOWNS = 1  # of systems whose matrix is factorized by bodies
+_FEWEST_UNKNOWNS = 100  # of systems whose matrix is factorized by bodies
 # Largest number of entries of the matrices of a solution, relative to that of the iteration matrix
 _LARGEST_FRACTION = 0.4
 
@@ -48,8 +48,8 @@ _AS_THEY_ARE, _TRANSPOSED = False, True  # blocks in `rotate_rows`
 _PREFIX = "bodies_"  # of the entries in the memory of a stepper
 
 
-class BodyInverses:
-    """Inverses of the matrices of the bodies of a system.
+class BodyMatrices:
+    """Matrices of the bodies of a system, from which factors are computed.
 
     Args:
         eqs: Assembler of the system.
@@ -183,7 +183,7 @@ class BodyFactor:
         steps: Number of calls of `connect` after the first one.
     """
 
-    def __init__(self, bodies: BodyInverses, arrays: Mapping[str, Any]) -> None:
+    def __init__(self, bodies: BodyMatrices, arrays: Mapping[str, Any]) -> None:
         self._bodies, self._arrays = bodies, dict(arrays)
         self.dt, self.mass = float(arrays["dt"]), arrays["mass"]
         self.noise: Array = np.asarray(arrays.get("noise", np.zeros(0)))
@@ -239,7 +239,7 @@ class BodyFactor:
         return {f"{_PREFIX}{name}": values for name, values in arrays.items()}
 
     @classmethod
-    def restored(cls, bodies: BodyInverses, memory: Mapping[str, Any]) -> BodyFactor | None:
+    def restored(cls, bodies: BodyMatrices, memory: Mapping[str, Any]) -> BodyFactor | None:
         """Return the factor that `memory` describes, or None if it describes another one."""
         arrays = {
             name.removeprefix(_PREFIX): np.asarray(values)

@@ -16,7 +16,7 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
-from dolfinx_mbd.dynamics.stepping.body_factor import BodyFactor, BodyInverses
+from dolfinx_mbd.dynamics.stepping.body_factor import BodyFactor, BodyMatrices
 from dolfinx_mbd.dynamics.stepping.convergence import Measure
 from dolfinx_mbd.dynamics.stepping.corotation import Corotation
 from dolfinx_mbd.dynamics.stepping.film_factor import FilmFactor, FilmStiffness
@@ -107,7 +107,7 @@ class Corrector:
         self._has_films = bool(self.films)
         self._stiffness = FilmStiffness(eqs, self.mass)
         self.renews = bool(self._stiffness) and not (sparse or internal)
-        self._bodies = BodyInverses(eqs, self.mass)
+        self._bodies = BodyMatrices(eqs, self.mass)
         self._permits_bodies = bool(self._bodies) and not (sparse or internal or self.renews)
         self.by_bodies = self._permits_bodies
 
