@@ -1,9 +1,9 @@
 """Solution of the equations of a step with the inverses of the matrices of bodies.
 
-See `dolfinx_mbd.dynamics.stepping.body_factor`. A row of the table of groups of bodies has the first
-entry of a group in the list of unknowns, the number g of its unknowns, the number F of its frames
-with joints, the first port and the number of ports, and the start of its matrices in their buffer:
-T⁻¹ (g, g), J (6F, g), T⁻¹ Jᵀ (g, 6F) and W (6F, 6F).
+For the equations, see `dolfinx_mbd.dynamics.stepping.body_factor`. A row of the table of groups of
+bodies has the first entry of a group in the list of unknowns, the number g of its unknowns, the
+number F of its frames with joints, the first port and the number of ports, and the start of its
+matrices in their buffer: T⁻¹ (g, g), J (6F, g), T⁻¹ Jᵀ (g, 6F) and W (6F, 6F).
 
 A port is the action of a constraint on a frame. A row of their table has the constraint, the frame
 in its group, the first entry of the gradient (0 or 6), and the place of the quaternion of the body
@@ -29,6 +29,7 @@ from dolfinx_mbd.kernels.small_vectors import (
     vector3,
 )
 from dolfinx_mbd.kernels.vector_operations import product
+
 
 @inner_kernel
 def _axes(q: Array, place: int) -> Matrix3:
@@ -77,9 +78,7 @@ def connect_bodies(
             r0, r1, r2 = W[line], W[line + 1], W[line + 2]
             r3, r4, r5 = W[line + 3], W[line + 4], W[line + 5]
             for k in range(lines):
-                y[k] = (
-                    a0 * r0[k] + a1 * r1[k] + a2 * r2[k] + a3 * r3[k] + a4 * r4[k] + a5 * r5[k]
-                )
+                y[k] = a0 * r0[k] + a1 * r1[k] + a2 * r2[k] + a3 * r3[k] + a4 * r4[k] + a5 * r5[k]
             for j in range(first, first + count):
                 part, total = 6 * ports[j, 1], 0.0
                 for k in range(6):

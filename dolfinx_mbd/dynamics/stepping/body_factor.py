@@ -112,7 +112,9 @@ class BodyMatrices:
         unknowns = [np.concatenate([self._range(k) for k in group]) for group in groups]
         frames = [self._frames_of(group) for group in groups]
         left, right = self._jacobians(axes, tangents, n)
-        table, matrices, first, start = [], [], 0, 0
+        table: list[list[int]] = []
+        matrices: list[Array] = []
+        first = start = 0
         for index, part in zip(unknowns, frames, strict=True):
             inverse = np.linalg.inv(T[np.ix_(index, index)])
             L, R = (J[part].reshape(-1, n)[:, index] for J in (left, right))
@@ -120,7 +122,7 @@ class BodyMatrices:
             matrices += [x.ravel() for x in (inverse, R, N, R @ N)]
             table.append([first, len(index), len(part), 0, 0, start])
             first, start = first + len(index), sum(map(len, matrices))
-        ports = []
+        ports: list[tuple[int, int, int, int]] = []
         for row, part in zip(table, frames, strict=True):
             found = self._ports(part)
             row[3:5] = len(ports), len(found)
@@ -188,7 +190,7 @@ class BodyFactor:
         self.dt, self.mass = float(arrays["dt"]), arrays["mass"]
         self.noise: Array = np.asarray(arrays.get("noise", np.zeros(0)))
         self.is_regular, self.steps = True, int(arrays.get("steps", -1))
-        self._tables = tuple(arrays[name] for name in ("groups", "matrices", "ports"))
+        self._tables: tuple[Any, ...] = (arrays["groups"], arrays["matrices"], arrays["ports"])
         self._places = arrays["unknowns"], bodies.bodies
         if "lu" in arrays:
             self._gradients, self._lu, self._pivots = (
@@ -198,13 +200,11 @@ class BodyFactor:
     def connect(self) -> None:
         """Compute the gradients of the joints at the present poses, and their factor."""
         self.steps += 1
-        eqs, rows = self._bodies.eqs, self._bodies.rows
-        H = np.zeros((len(rows), len(rows)))
-        self._gradients = np.empty((len(self._tables[2]), 6))
-        of_joints = eqs.joints.gradients()
-        connect_bodies(
-            *self._tables, eqs.q, rows, of_joints, self._bodies.scale, self._gradients, H
-        )
+        (groups, matrices, ports), bodies = self._tables, self._bodies
+        H = np.zeros((len(bodies.rows), len(bodies.rows)))
+        self._gradients = g = np.empty((len(ports), 6))
+        q, of_joints = bodies.eqs.q, bodies.eqs.joints.gradients()
+        connect_bodies(groups, matrices, ports, q, bodies.rows, of_joints, bodies.scale, g, H)
         self._lu, self._pivots, info = _getrf(H.T, overwrite_a=True)
         self.is_regular = bool(info == 0 and np.isfinite(self._lu[-1]).all())
 
@@ -215,11 +215,12 @@ class BodyFactor:
         """
         if rhs.ndim > 1:
             return np.column_stack([self.solve(column.copy()) for column in rhs.T])
-        n, arguments = len(self.mass), (*self._places, self._bodies.eqs.q, self._gradients)
+        n, q, g = len(self.mass), self._bodies.eqs.q, self._gradients
+        (groups, matrices, ports), (unknowns, bodies) = self._tables, self._places
         motion, values = np.empty(n), np.empty(len(rhs) - n)
-        reduce_to_joints(*self._tables, *arguments, rhs, motion, values)
-        multipliers, _ = _getrs(self._lu, self._pivots, values, trans=1, overwrite_b=True)
-        expand_from_joints(*self._tables, *arguments, motion, multipliers, rhs)
+        reduce_to_joints(groups, matrices, ports, unknowns, bodies, q, g, rhs, motion, values)
+        values, _ = _getrs(self._lu, self._pivots, values, trans=1, overwrite_b=True)
+        expand_from_joints(groups, matrices, ports, unknowns, bodies, q, g, motion, values, rhs)
         return rhs
 
     def inertia(self, increments: Array) -> Array:
@@ -262,4 +263,4 @@ def _coupled_bodies(T: Array, columns: NDArray[np.int64]) -> list[list[int]]:
     for axis in range(2):
         largest = np.maximum.reduceat(largest, columns, axis=axis)
     count, labels = connected_components(largest > _COUPLED, directed=False)
-    return [np.flatnonzero(labels == k).tolist() for k in range(count)]
+    return [[int(body) for body in np.flatnonzero(labels == k)] for k in range(count)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def chain(kind: str = "spherical", spring: float = 0.0, count: int = 12) -> Syst
         mbd.RigidBody(f"bar {k}", 1.0, [0.1] * 3, (0.5, 0, 0), frames=ends, position=(k, 0, 0))
         for k in range(count)
     ]
-    pairs = [(one.frame("b"), two.frame("a")) for one, two in zip(bars, bars[1:], strict=False)]
+    pairs = [(one.frame("b"), two.frame("a")) for one, two in pairwise(bars)]
     joints = [mbd.mechanism.Joint(f"pin {k}", kind, *pair) for k, pair in enumerate(pairs)]
     slide = mbd.point_on_curve("slide", ground.frame("curve"), bars[0].frame("a"), curve)
     stiffness = [0.0] * 3 + [spring] * 3
