@@ -115,8 +115,11 @@ class BodyMatrices:
         table: list[list[int]] = []
         matrices: list[Array] = []
         first = start = 0
-        for index, part in zip(unknowns, frames, strict=True):
-            inverse = np.linalg.inv(T[np.ix_(index, index)])
+        try:
+            inverses = [np.linalg.inv(T[np.ix_(index, index)]) for index in unknowns]
+        except np.linalg.LinAlgError:
+            return None
+        for index, part, inverse in zip(unknowns, frames, inverses, strict=True):
             L, R = (J[part].reshape(-1, n)[:, index] for J in (left, right))
             N = inverse @ L.T
             matrices += [x.ravel() for x in (inverse, R, N, R @ N)]
@@ -259,8 +262,8 @@ def _coupled_bodies(T: Array, columns: NDArray[np.int64]) -> list[list[int]]:
     Two bodies are coupled if an entry between them is large.
     """
     size = np.sqrt(np.abs(T.diagonal()))
-    largest = np.abs(T) / np.outer(size, size)
+    coupled = np.abs(T) > _COUPLED * np.outer(size, size)
     for axis in range(2):
-        largest = np.maximum.reduceat(largest, columns, axis=axis)
-    count, labels = connected_components(largest > _COUPLED, directed=False)
+        coupled = np.logical_or.reduceat(coupled, columns, axis=axis)
+    count, labels = connected_components(coupled, directed=False)
     return [[int(body) for body in np.flatnonzero(labels == k)] for k in range(count)]
