@@ -60,8 +60,8 @@ class Stepper:
 
     Attributes:
         iterations: Number of Newton iterations.
-        factorizations: Number of factorizations of the iteration matrix. With elastic oil films,
-            the inverses of the matrices of all bodies count as one.
+        factorizations: Number of factorizations of the iteration matrix. With elastic oil films
+            and in large systems, the inverses of the matrices of all bodies count as one.
         halves_steps: Whether a load or a body declares that steps that fail are to be halved.
         halvings: Number of steps that failed and were halved; see `step_or_halves`.
         assembler: Assembler of the equations at the last accepted state.
