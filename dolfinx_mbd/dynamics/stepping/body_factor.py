@@ -127,9 +127,9 @@ class BodyMatrices:
             first, start = first + len(index), sum(map(len, matrices))
         ports: list[tuple[int, int, int, int]] = []
         for row, part in zip(table, frames, strict=True):
-            found = self._ports(part)
-            row[3:5] = len(ports), len(found)
-            ports += found
+            more = self._ports(part)
+            row[3:5] = len(ports), len(more)
+            ports += more
         arrays = {
             "dt": np.array(dt),
             "mass": mass,
