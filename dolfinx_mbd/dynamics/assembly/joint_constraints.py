@@ -141,6 +141,10 @@ class JointConstraints:
         self._add_gradients(self._gradients(*self._joint_frames()), B)
         return B.array
 
+    def gradients(self) -> Array:
+        """Return the gradients (entries, 6, 12) of all motions at the current poses."""
+        return self._gradients(*self._joint_frames())
+
     def _gradients(self, p1: Array, Q1: Array, p2: Array, Q2: Array) -> Array:
         """Return the gradients (entries, 6, 12) of all constraints by joint and number."""
         G = kernels.joint_gradients(p1, Q1, p2, Q2)

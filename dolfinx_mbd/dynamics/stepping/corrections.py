@@ -16,6 +16,7 @@ import numpy as np
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.dynamics.stepping.body_factor import BodyFactor, BodyMatrices
 from dolfinx_mbd.dynamics.stepping.convergence import Measure
 from dolfinx_mbd.dynamics.stepping.corotation import Corotation
 from dolfinx_mbd.dynamics.stepping.film_factor import FilmFactor, FilmStiffness
@@ -83,6 +84,7 @@ class Corrector:
         measure: Measure of the errors.
         corotation: Rotation of the factor with the bodies.
         films: Oil films that corrections keep open.
+        by_bodies: Whether the next factor consists of those of bodies.
         iterations: Number of corrections.
         factorizations: Number of factorizations.
         renewals: Number of matrices in which only elastic films and axes were renewed.
@@ -95,7 +97,7 @@ class Corrector:
         self.eqs, self.tolerance, self.sparse, self._internal = eqs, tolerance, sparse, internal
         self._condenses = bool(internal)  # whether bodies condense unknowns
         self.iterations = self.factorizations = self.renewals = 0
-        self.factor: Factor | FilmFactor | None = None
+        self.factor: Factor | FilmFactor | BodyFactor | None = None
         self.mass = float(np.mean([b.typical_mass for b in system.bodies if b.num_velocities]))
         self.matrix = IterationMatrix(system, self.mass, sparse)
         self.measure, self._no_values = Measure(system), np.zeros(system.num_constraints)
@@ -105,6 +107,9 @@ class Corrector:
         self._has_films = bool(self.films)
         self._stiffness = FilmStiffness(eqs, self.mass)
         self.renews = bool(self._stiffness) and not (sparse or internal)
+        self._bodies = BodyMatrices(eqs, self.mass)
+        self._permits_bodies = bool(self._bodies) and not (sparse or internal or self.renews)
+        self.by_bodies = self._permits_bodies
 
     # ---- residual and matrix --------------------------------------------------------------------
     def residual_error(self, step: Step) -> float:
@@ -123,7 +128,7 @@ class Corrector:
 
     def refactor(
         self, t: float, dt: float, move: Array, derivatives: Derivatives
-    ) -> Factor | FilmFactor:
+    ) -> Factor | FilmFactor | BodyFactor:
         """Factorize the iteration matrix after a residual at the same point, and return it.
 
         Args:
@@ -139,6 +144,12 @@ class Corrector:
             self.factor = self._stiffness.factor(matrix, dt, mass, derivatives)
             if self.factor is not None:
                 self.corotation.stop()  # this factor rotates with the bodies itself
+                return self.factor
+        if self.by_bodies:
+            tangents = self.matrix.rotation_tangents(move)
+            self.factor = self._bodies.factor(matrix, dt, mass, tangents)
+            if self.factor is not None:
+                self.corotation.stop()
                 return self.factor
         factorize = SparseFactor if self.sparse else DenseFactor.of
         try:
@@ -181,14 +192,34 @@ class Corrector:
         self.renewals += 1
         return True
 
+    def connect_bodies(self) -> None:
+        """Renew the joints in a factor of bodies at the poses of a step."""
+        if isinstance(self.factor, BodyFactor):
+            self.factor.connect()
+
+    def discard(self) -> None:
+        """Delete a factor whose iterations converge slowly.
+
+        If they do with new factors of bodies, the next factor is that of the complete matrix.
+        """
+        is_new = isinstance(self.factor, BodyFactor) and self.factor.steps <= 1
+        self.by_bodies, self.factor = self._permits_bodies and not is_new, None
+
     def factor_memory(self) -> dict[str, Any]:
         """Return the arrays from which `restore_factor` creates a bitwise identical factor."""
-        return {} if self.factor is None else self.factor.memory() | self.corotation.memory()
+        flag: dict[str, Any] = {"by_bodies": self.by_bodies} if self._permits_bodies else {}
+        if self.factor is not None:
+            flag |= self.factor.memory() | self.corotation.memory()
+        return flag
 
     def restore_factor(self, memory: Mapping[str, Any]) -> None:
         """Restore the factor that `memory` describes; None without it or its orientations."""
+        self.by_bodies = bool(memory.get("by_bodies", self._permits_bodies))
         if "film_groups" in memory:
             self.factor = FilmFactor.restored(memory)
+            self.corotation.stop()
+        elif (factor := BodyFactor.restored(self._bodies, memory)) is not None:
+            self.factor = factor
             self.corotation.stop()
         else:
             self.factor = restore_factor(memory)
@@ -279,6 +310,7 @@ class Corrector:
             algorithmic: Algorithmic accelerations (nv,), which change as the accelerations.
         """
         eqs, mass = self.eqs, self.mass
+        self.connect_bodies()
         move = np.zeros(len(algorithmic))  # is not used
         for _ in range(_JUMP_ITERATIONS):
             eqs.residual_of_accelerations(t, loads)
@@ -304,7 +336,7 @@ class Corrector:
             factor = self.refactor(state.time, dt, np.zeros(n), derivatives)
         rhs = np.zeros(len(self._rhs))
         rhs[:n] = change
-        if isinstance(factor, FilmFactor):
+        if isinstance(factor, FilmFactor | BodyFactor):
             rhs[:n] = factor.inertia(change)
         else:
             rhs[:n] = factor.mass @ self.corotation.back(rhs)[:n]  # the matrix is not rotated

@@ -60,8 +60,8 @@ class Stepper:
 
     Attributes:
         iterations: Number of Newton iterations.
-        factorizations: Number of factorizations of the iteration matrix. With elastic oil films,
-            the inverses of the matrices of all bodies count as one.
+        factorizations: Number of factorizations of the iteration matrix. With elastic oil films
+            and in large systems, the inverses of the matrices of all bodies count as one.
         halves_steps: Whether a load or a body declares that steps that fail are to be halved.
         halvings: Number of steps that failed and were halved; see `step_or_halves`.
         assembler: Assembler of the equations at the last accepted state.
@@ -198,8 +198,8 @@ class Stepper:
             keeps: Whether the factorization was kept after it; see `has_factor`.
         """
         state = self._step(state, dt, corrections)
-        if not keeps:
-            self.corrector.factor = None
+        if not keeps and self.has_factor:
+            self.corrector.discard()
         return state
 
     def _step(self, state: State, dt: float, corrections: int = -1) -> State:
@@ -246,6 +246,8 @@ class Stepper:
             outdated = corrector.factor is not None
             if not outdated:
                 corrector.refactor(step.time, dt, step.move, step.derivatives)
+            elif not iteration:
+                corrector.connect_bodies()
             remaining = most - iteration - 1
             renews = reuse and corrector.renews and renewals < _RENEWALS
             worthwhile = min(remaining, _FILM_ITERATIONS) if renews else remaining
@@ -304,7 +306,7 @@ class Stepper:
         if problem := eqs.problem():
             raise StepError(f"t = {t:.6g} s: {problem}", t)
         if monitor.slow and not (self._condenses or self.corrector.renews):
-            self.corrector.factor = None
+            self.corrector.discard()
         earlier = (before.a, before.lam), *before.memory.get("earlier", ())[:1]
         memory = {"algorithmic": step.algorithmic, "earlier": earlier}
         if self._condenses:

@@ -68,7 +68,7 @@ class IterationMatrix:
         `move` contains the increments since the last step (nv,); `a_by_move` and `v_by_move` are
         the derivatives of accelerations and velocities with respect to the increments.
         """
-        tangents = self._rotation_tangents(move)
+        tangents = self.rotation_tangents(move)
         if self.sparse:
             return self._block_matrices(eqs.tangent_blocks(t), tangents, a_by_move, v_by_move)
         tangent = eqs.tangent(t)
@@ -108,7 +108,7 @@ class IterationMatrix:
             S.add(bodies + entry, j, self._convert_columns(scaled, tangents, j))
         return self._assembly.matrix(S), self._mass_assembly.matrix(tangent.M)
 
-    def _rotation_tangents(self, move: Array) -> Array:
+    def rotation_tangents(self, move: Array) -> Array:
         """Return the tangent operators of the rotations of all bodies that rotate, (·, 3, 3)."""
         bodies, slices = self._system.bodies, self._system.v_slices
         tangents = [
