@@ -132,7 +132,7 @@ def test_mounts_carry_mass_times_acceleration_of_the_whole_engine() -> None:
     np.testing.assert_allclose(2e-5 * change, rise, rtol=0, atol=1e-4 * np.abs(rise).max())
 
 
-@pytest.mark.parametrize("name", ["one", "vee"])
+@pytest.mark.parametrize("name", [pytest.param("one", marks=pytest.mark.slow), "vee"])
 def test_stiff_mounts_are_an_engine_without_a_block(name: str) -> None:
     design, speed, dt = DESIGNS[name], 200.0, 2e-5
     block = rigid_block(design)
