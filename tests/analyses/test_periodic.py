@@ -29,7 +29,7 @@ def oscillator(law: Law, mass: float = 1.0) -> mbd.System:
     return mbd.System([ground, block], [rail], loads=[push])
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2))])
 def test_a_driven_linear_oscillator(seed: int) -> None:
     """The cycle is F/(k − mω² + icω), and the multipliers are exp(λT)."""
     rng = np.random.default_rng(seed)
@@ -48,7 +48,9 @@ def test_a_driven_linear_oscillator(seed: int) -> None:
 
 
 @pytest.mark.parametrize("delta", [0.1, 0.2, 0.3, 0.6, 0.95, 1.1, 2.2])
-@pytest.mark.parametrize("epsilon", [0.1, 0.4, 0.8])
+@pytest.mark.parametrize(
+    "epsilon", [*(pytest.param(e, marks=pytest.mark.slow) for e in (0.1, 0.4)), 0.8]
+)
 def test_mathieu_chart(delta: float, epsilon: float) -> None:
     """The mass is unstable between the characteristic values a_k and b_k of Mathieu's equation."""
     system = oscillator(lambda t, x, v: -(delta + epsilon * np.cos(t)) * x)
@@ -89,7 +91,9 @@ def two_stiffnesses(speed: float) -> mbd.System:
     return mbd.System([ground, hub, disc], joints, drivers=[drive], loads=[shaft])
 
 
-@pytest.mark.parametrize("ratio", [0.5, 0.98, 1.1, 1.25])
+@pytest.mark.parametrize(
+    "ratio", [0.98, 1.1, *(pytest.param(r, marks=pytest.mark.slow) for r in (0.5, 1.25))]
+)
 def test_shaft_with_two_stiffnesses(ratio: float) -> None:
     """Between √(k₁/m) and √(k₂/m) the shaft is unstable; its growth rate has a closed form."""
     speed = ratio * np.sqrt(SOFT / MASS)

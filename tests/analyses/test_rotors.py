@@ -179,6 +179,7 @@ def test_the_average_of_a_square_bar() -> None:
         axisymmetric(body, (0, 0, 0))
 
 
+@cache
 def pinned_shaft(radius: float, young: float, num_modes: int) -> mbd.ReducedBody:
     """Return a shaft without a disc."""
     line = create_interval(MPI.COMM_SELF, 24, [0.0, LENGTH])

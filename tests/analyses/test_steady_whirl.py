@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -67,17 +68,21 @@ def test_a_disc_that_turns_freely() -> None:
     assert np.isclose(np.hypot(*state.q[1:3]), OFFSET * 4 / 3, rtol=1e-8)
 
 
+@cache
+def flexible_shaft() -> mbd.ReducedBody:
+    """Return a reduced shaft along x with a place for a disc in the middle."""
+    mesh = create_interval(MPI.COMM_SELF, 8, [0.0, 0.6])
+    beam = mbd.BeamModel(mesh, mbd.forms.Section.circle(0.01), mbd.STEEL, np.eye(3))
+    places = {"left": 0.0, "middle": 0.3, "right": 0.6}
+    return mbd.reduce_beam(beam, interfaces=places, num_modes=4, name="shaft").body
+
+
 def shaft_with_disc(offset: float) -> mbd.System:
     """Return an unbalanced disc in the middle of a flexible shaft."""
-    mesh = create_interval(MPI.COMM_SELF, 8, [0.0, 0.6])
-    along = np.eye(3)
-    beam = mbd.BeamModel(mesh, mbd.forms.Section.circle(0.01), mbd.STEEL, along)
-    places = {"left": 0.0, "middle": 0.3, "right": 0.6}
-    shaft = mbd.reduce_beam(beam, interfaces=places, num_modes=4, name="shaft").body
     ground = mbd.Ground(
         {"left": mbd.Frame((0, 0, 0), ALONG_X), "right": mbd.Frame((0.6, 0, 0), ALONG_X)}
     )
-    body = mbd.FlexibleBody("shaft", shaft, damping_ratio=0.0)
+    body = mbd.FlexibleBody("shaft", flexible_shaft(), damping_ratio=0.0)
     disc = mbd.RigidBody(
         "disc", 8.0, [0.055, 0.03, 0.03], (0, offset, 0), {"o": mbd.Frame()}, position=(0.3, 0, 0)
     )

@@ -171,7 +171,9 @@ def shafts(bend: float, kind: str, loads: bool = False) -> mbd.System:
     return mbd.System([ground, one, two], joints, drivers=drivers)
 
 
-@pytest.mark.parametrize("bend", [0.2, 0.9, 1.5])
+@pytest.mark.parametrize(
+    "bend", [*(pytest.param(b, marks=pytest.mark.slow) for b in (0.2, 0.9)), 1.5]
+)
 def test_both_shafts_rotate_by_the_same_angle(bend: float) -> None:
     """Angles are equal to round-off; a universal joint has ratios from cos β to 1/cos β."""
     system = shafts(bend, "constant_velocity")
@@ -220,7 +222,14 @@ def cycloid(radius: float, first: float = -3.0) -> mbd.mechanism.Curve:
     return mbd.mechanism.Curve.of(point, first, 3.0)
 
 
-@pytest.mark.parametrize(("radius", "start"), [(0.3, 0.5), (0.3, 2.5), (2.0, 1.7)])
+@pytest.mark.parametrize(
+    ("radius", "start"),
+    [
+        pytest.param(0.3, 0.5, marks=pytest.mark.slow),
+        (0.3, 2.5),
+        pytest.param(2.0, 1.7, marks=pytest.mark.slow),
+    ],
+)
 def test_the_period_on_a_cycloid_does_not_depend_on_the_amplitude(
     radius: float, start: float
 ) -> None:
@@ -239,7 +248,9 @@ def test_the_period_on_a_cycloid_does_not_depend_on_the_amplitude(
     assert mbd.linearize(bead(curve, start), rest).frequencies[-1] == pytest.approx(1 / period)
 
 
-@pytest.mark.parametrize(("radius", "slope"), [(0.5, 0.1), (1.0, 0.2)])
+@pytest.mark.parametrize(
+    ("radius", "slope"), [(0.5, 0.1), pytest.param(1.0, 0.2, marks=pytest.mark.slow)]
+)
 def test_a_bead_on_a_helix(radius: float, slope: float) -> None:
     """The acceleration along the wire is constant, and the normal force is m v²/ρ."""
     helix = mbd.mechanism.Curve.of(
@@ -344,7 +355,10 @@ def leaning_disc(lean: float, precession: float, radius: float) -> tuple[mbd.Sys
     return system, abs(radius * spin / precession)
 
 
-@pytest.mark.parametrize(("lean", "precession", "radius"), [(1.1, 2.5, 0.3), (0.8, 9.0, 0.1)])
+@pytest.mark.parametrize(
+    ("lean", "precession", "radius"),
+    [pytest.param(1.1, 2.5, 0.3, marks=pytest.mark.slow), (0.8, 9.0, 0.1)],
+)
 def test_a_disc_rolls_in_a_circle(lean: float, precession: float, radius: float) -> None:
     system, circle = leaning_disc(lean, precession, radius)
     period = 2 * np.pi / precession

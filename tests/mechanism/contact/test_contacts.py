@@ -124,10 +124,10 @@ def test_elastic_impact_of_hertz() -> None:
 @pytest.mark.parametrize(
     ("K", "n", "mass", "case"),
     [
-        (1e9, 1.5, 2.0, ("Flores", 0.7)),
+        pytest.param(1e9, 1.5, 2.0, ("Flores", 0.7), marks=pytest.mark.slow),
         (1e5, 1.0, 0.3, ("Flores", 0.5)),
         (1e7, 2.2, 30.0, ("Hunt-Crossley", 0.5)),
-        (1e6, 1.5, 1.0, ("Lankarani-Nikravesh", 0.9)),
+        pytest.param(1e6, 1.5, 1.0, ("Lankarani-Nikravesh", 0.9), marks=pytest.mark.slow),
         (1e8, 3.0, 5.0, ("Lankarani-Nikravesh", 0.5)),
     ],
 )

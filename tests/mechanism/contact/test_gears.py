@@ -95,7 +95,7 @@ def test_ratio_and_forces_of_the_mesh(teeth: tuple[int, int]) -> None:
     """Teeth wrap around; the force acts along the line of action at the pressure angle."""
     torque, speed, k, b = 5.0, 40.0, 1e7, 2e-5
     system = transmission(teeth, torque, speed, stiffness=k, damping=60.0, backlash=b)
-    run = mbd.simulate(system, t_end=0.05, dt=4e-5)
+    run = mbd.simulate(system, t_end=0.04, dt=4e-5)
     ratio = -teeth[0] / teeth[1]
     base = 1e-3 * abs(teeth[1]) * math.cos(ANGLE)
     force = torque / base

@@ -98,11 +98,13 @@ def test_fixed_steps_over_a_contact_give_a_warning() -> None:
         run = mbd.simulate(system, t_end=0.08, dt=9e-3)
     assert quantities(list(records)) == [MISSED]
     assert run.body("ball").position[-1, 2] < -0.1  # the ball has passed through
-    for aside, dt in ((0.0, 2e-6), (0.05, 9e-3)):
+    for path, aside, dt in ((0.05, 0.0, 2e-6), (0.4, 0.05, 9e-3)):
         with warnings.catch_warnings(record=True) as records:
             warnings.simplefilter("always")
-            mbd.simulate(two_balls(0.4, 5.0, (0.01, 0.01), aside), t_end=0.08, dt=dt, stride=100)
+            other = two_balls(path, 5.0, (0.01, 0.01), aside)
+            run = mbd.simulate(other, t_end=path / 5.0, dt=dt, stride=100)
         assert not quantities(records)
+        assert (run.body("ball").velocity[-1, 2] > 0.0) == (aside == 0.0)
 
 
 def test_closings_of_straight_motions() -> None:

@@ -75,8 +75,19 @@ def on_ground(system: mbd.System, run: Any) -> tuple[np.ndarray, np.ndarray]:
     return force, moment
 
 
-@pytest.mark.parametrize("name", DESIGNS)
-@pytest.mark.parametrize("heads", [False, True])
+@pytest.mark.parametrize(
+    ("name", "heads"),
+    [
+        ("one", True),
+        ("three", False),
+        ("four", False),
+        ("vee", True),
+        *(
+            pytest.param(name, heads, marks=pytest.mark.slow)
+            for name, heads in (("one", False), ("three", True), ("four", True), ("vee", False))
+        ),
+    ],
+)
 def test_shaking_forces_are_those_of_the_balance(name: str, heads: bool) -> None:
     """The mounts are stiff, and the gas pressure acts only inside the engine."""
     design, speed, count = DESIGNS[name], 150.0, 400
@@ -84,13 +95,14 @@ def test_shaking_forces_are_those_of_the_balance(name: str, heads: bool) -> None
     block = EngineBlock(rigid_block(design), heads=listed)
     system = engine(ROD, design, block=block, mounts=mounts(1e10, 2e6), speed=speed)
     period = 2 * np.pi / speed
-    run = mbd.simulate(system, t_end=2 * period, dt=period / count)
+    first = count // 4 + 1  # the motion at the start is sudden
+    run = mbd.simulate(system, t_end=1.25 * period, dt=period / count)
     balance = engine_balance(design, ROD)
     scale = balance.oscillating_mass * design.crank_radius
     places = balance.force, balance.moment
     for values, expected in zip(on_ground(system, run), places, strict=True):
-        lines = 2 * np.fft.rfft(values[count + 1 :], axis=0)[1:3, :2] / count / speed**2
-        phase = np.exp(1j * 2 * np.pi / count * np.array([[1], [2]]))  # the samples start later
+        lines = 2 * np.fft.rfft(values[first:], axis=0)[1:3, :2] / count / speed**2
+        phase = np.exp(1j * 2 * np.pi * first / count * np.array([[1], [2]]))
         np.testing.assert_allclose(lines / phase, expected, rtol=0, atol=1e-3 * scale)
 
 
@@ -101,7 +113,7 @@ def test_mounts_carry_mass_times_acceleration_of_the_whole_engine() -> None:
     arguments: dict[str, Any] = {"block": block, "mounts": mounts(2e5, 300.0), "angle": 0.4}
     gravity = np.array([-9.81, 1.0, 2.0])
     system = engine(ROD, design, torque=-30.0, gravity=gravity, **arguments)
-    run = mbd.simulate(system, t_end=0.03, dt=2e-5, start={"main": 200.0})
+    run = mbd.simulate(system, t_end=0.015, dt=2e-5, start={"main": 200.0})
     force, _ = on_ground(system, run)
     mass = 12.0 + design.crank_mass + 2 * (ROD.total_mass + design.piston_mass)
     total = mass * gravity - force
@@ -111,16 +123,16 @@ def test_mounts_carry_mass_times_acceleration_of_the_whole_engine() -> None:
     np.testing.assert_allclose(2e-5 * change, rise, rtol=0, atol=2e-4 * np.abs(rise).max())
     # the brake is on the ground, and the gas has no moment on the whole engine
     still = engine(ROD, design, torque=-30.0, **arguments)
-    run = mbd.simulate(still, t_end=0.03, dt=1e-5, start={"main": 200.0})
+    run = mbd.simulate(still, t_end=0.015, dt=2e-5, start={"main": 200.0})
     _, moment = on_ground(still, run)
     total = np.asarray(run.element("drive").moment) - moment
     change = np.concatenate([np.zeros((1, 3)), np.cumsum(0.5 * (total[1:] + total[:-1]), axis=0)])
     momenta = np.asarray(run.momenta())
     rise = momenta[:, 3:] - momenta[0, 3:]
-    np.testing.assert_allclose(1e-5 * change, rise, rtol=0, atol=1e-4 * np.abs(rise).max())
+    np.testing.assert_allclose(2e-5 * change, rise, rtol=0, atol=1e-4 * np.abs(rise).max())
 
 
-@pytest.mark.parametrize("name", ["one", "vee"])
+@pytest.mark.parametrize("name", [pytest.param("one", marks=pytest.mark.slow), "vee"])
 def test_stiff_mounts_are_an_engine_without_a_block(name: str) -> None:
     design, speed, dt = DESIGNS[name], 200.0, 2e-5
     block = rigid_block(design)

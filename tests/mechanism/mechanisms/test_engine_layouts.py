@@ -76,8 +76,17 @@ def cycle_work(design: EngineDesign, gas: Any, direction: int) -> float:
     return float(-np.trapezoid(gas(angle) - AMBIENT_PRESSURE, np.pi * design.bore**2 / 4 * slider))
 
 
+OTHERS = "one", "parallel twin", "five", "six", "V6 60°", "boxer four"
+
+
 @pytest.mark.parametrize(
-    ("name", "direction"), [*((name, 1) for name in LAYOUTS), ("five", -1), ("offset pins", -1)]
+    ("name", "direction"),
+    [
+        *((name, 1) for name in LAYOUTS if name not in OTHERS),
+        *(pytest.param(name, 1, marks=pytest.mark.slow) for name in OTHERS),
+        ("five", -1),
+        ("offset pins", -1),
+    ],
 )
 def test_motion_and_work_over_a_cycle(name: str, direction: int) -> None:
     """Exact piston motion; work of the gas; the drive takes it all, in both directions."""
@@ -143,9 +152,9 @@ def inertia(design: EngineDesign, angle: float) -> float:
 @pytest.mark.parametrize(
     ("name", "hub"),
     [
-        ("one", 0.0),
+        pytest.param("one", 0.0, marks=pytest.mark.slow),
         ("V6 90°", 0.004),
-        ("boxer four", 0.0),
+        pytest.param("boxer four", 0.0, marks=pytest.mark.slow),
         ("offset pins", 0.01),
         ("two-stroke", 0),
     ],

@@ -65,6 +65,7 @@ def reduced(geometry: Any, name: str) -> ReducedBody:
     return mbd.reduce(mesh, material, interfaces=specs, **options).body
 
 
+@pytest.mark.slow
 def test_engine_with_parts_of_step_files(tmp_path: Path) -> None:
     """Mass, sizes, frequencies, bearing forces and motion of the mounts are those of the builders.
 

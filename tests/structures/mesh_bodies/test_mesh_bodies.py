@@ -216,6 +216,7 @@ def deflection(rod: MeshBody, run: mbd.results.Solution) -> Any:
     return chord[:, 0] * offset[:, 1] - chord[:, 1] * offset[:, 0]
 
 
+@pytest.mark.slow
 def test_slender_slider_crank() -> None:
     """Case W1 against a geometrically exact beam."""
     rod, run = crank_run()
@@ -288,8 +289,8 @@ def elastica(load: float) -> tuple[Any, Any]:
 @pytest.mark.parametrize(
     ("load", "deflection", "shortening"),
     [
-        (1, 0.301720774, 0.056433236),
-        (3, 0.603253441, 0.254420185),
+        pytest.param(1, 0.301720774, 0.056433236, marks=pytest.mark.slow),
+        pytest.param(3, 0.603253441, 0.254420185, marks=pytest.mark.slow),
         (10, 0.810609025, 0.554995598),
     ],
 )
@@ -387,7 +388,7 @@ def twisted_column(degrees: float) -> tuple[Any, Any, float]:
     return np.abs(values), np.abs([moment, force]), float(difference)
 
 
-@pytest.mark.parametrize("degrees", [90, 180])
+@pytest.mark.parametrize("degrees", [pytest.param(90, marks=pytest.mark.slow), 180])
 def test_twisted_column_equals_dirichlet_conditions(degrees: float) -> None:
     """Case W10: a driver twists a neo-Hookean column; a plain DOLFINx script gives the same."""
     values, expected, difference = twisted_column(degrees)

@@ -177,6 +177,7 @@ def test_tumbling_l() -> None:
     assert np.allclose([run.kinetic, run.elastic, run.total[-1]], energies, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_tumbling_l_with_conserving_steps() -> None:
     """Case W7: energy and angular momentum are constant after the loads."""
     run = tumbling_run(mbd.dynamics.GeneralizedAlpha.conserving())
