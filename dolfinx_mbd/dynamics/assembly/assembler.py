@@ -173,6 +173,10 @@ class Assembler:
     def update_loads(self, t: float) -> None:
         """Compute the poses of all frames and the wrenches of the loads on them."""
         self.update_poses(t)
+        self.update_loads_only(t)
+
+    def update_loads_only(self, t: float) -> None:
+        """Compute the wrenches of the loads on all frames at the present poses."""
         self.wrenches[:] = 0.0
         if self.system.loads:
             self.loads.apply(t)
