@@ -89,20 +89,22 @@ if COMPILED and Compiler is not None:
             ll_module.data_layout = self._codegen._data_layout
 
         def finalize(self) -> None:
-            """Link each function once, including those that only inner functions call."""
-            libraries = self._linking_libraries
+            """Link each inner function once, including those that only inner functions call."""
+            self._linking_libraries = self._link_inner_functions(self._final_module)
+            super().finalize()
+
+        def _link_inner_functions(self, module: Any) -> list[Any]:
+            """Add all inner functions that this library needs; return the other libraries."""
+            libraries = [*dict.fromkeys(self._linking_libraries)]
             for library in libraries:  # also those that are appended here
                 if isinstance(library, _InnerLibrary):
-                    libraries += (new for new in library.calls if new not in libraries)
-            super().finalize()
+                    self._reload_init.update(library._reload_init)
+                    module.link_in(library._final_module, preserve=True)
+                    libraries += [new for new in library._linking_libraries if new not in libraries]
+            return [library for library in libraries if not isinstance(library, _InnerLibrary)]
 
     class _InnerLibrary(_KernelLibrary):
         """LLVM code for other libraries only, without optimization and machine code."""
-
-        @property
-        def calls(self) -> list[Any]:
-            """Libraries with the functions that the functions of this library call."""
-            return self._linking_libraries
 
         def finalize(self) -> None:
             """Mark the functions as parts of other libraries."""
@@ -110,7 +112,16 @@ if COMPILED and Compiler is not None:
                 if not function.is_declaration:
                     function.linkage = "linkonce_odr"
             self._finalize_dynamic_globals()
-            self._shared_module, self._finalized = self._final_module, True
+            self._finalized = True
+
+        def _get_module_for_linking(self) -> Any:
+            """Return a module with all functions that are called, for functions of the user."""
+            if self._shared_module is None:
+                module = self._final_module.clone()
+                for library in self._link_inner_functions(module):
+                    module.link_in(library._get_module_for_linking(), preserve=True)
+                self._shared_module = module
+            return self._shared_module
 
     class _SharedFlags(Flags):
         """Options of numba that are compared by identity, which is faster."""
