@@ -106,6 +106,8 @@ if COMPILED and Compiler is not None:
     class _InnerLibrary(_KernelLibrary):
         """LLVM code for other libraries only, without optimization and machine code."""
 
+        _shared_module: Any
+
         def finalize(self) -> None:
             """Mark the functions as parts of other libraries."""
             for function in self._final_module.functions:

@@ -347,6 +347,7 @@ class Stepper:
 
     def restore(self, memory: Mapping[str, Any]) -> None:
         """Restore the data that `memory` of another stepper of the same system returned."""
+        self._evaluated = None
         self.corrector.iterations = int(memory["iterations"])
         self.corrector.factorizations = int(memory["factorizations"])
         self.corrector.renewals = int(memory.get("renewals", 0))

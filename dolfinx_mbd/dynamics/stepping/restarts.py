@@ -52,14 +52,13 @@ def after_jump(
 ) -> State:
     """Return the state for the next step after a jump of the loads; see `Stepper.after_jump`.
 
-    `is_evaluated` states that the assembler was evaluated at this state.
+    `is_evaluated` states that the assembler contains the poses and velocities of this state.
     """
     eqs, t = corrector.eqs, state.time
+    eqs.put(state)
     if is_evaluated:
-        eqs.angles[:] = state.angles
-        eqs.update_loads_only(t)
+        eqs.repeat_loads(t)
     else:
-        eqs.put(state)
         eqs.update_loads(t)
     loads = eqs.wrenches.copy()
     algorithmic = state.memory["algorithmic"].copy()
