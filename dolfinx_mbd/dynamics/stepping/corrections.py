@@ -101,6 +101,7 @@ class Corrector:
         self.mass = float(np.mean([b.typical_mass for b in system.bodies if b.num_velocities]))
         self.matrix = IterationMatrix(system, self.mass, sparse)
         self.measure, self._no_values = Measure(system), np.zeros(system.num_constraints)
+        self._no_move = np.zeros(system.num_velocities)  # increments that are not used
         self._rhs = np.zeros(system.num_velocities + system.num_constraints)
         self.corotation = Corotation(eqs)
         self.films = OpenFilms(eqs, self.measure.lengths)
@@ -309,9 +310,8 @@ class Corrector:
             loads: Wrenches of the loads on all frames, (frames, 6).
             algorithmic: Algorithmic accelerations (nv,), which change as the accelerations.
         """
-        eqs, mass = self.eqs, self.mass
+        eqs, mass, move = self.eqs, self.mass, self._no_move
         self.connect_bodies()
-        move = np.zeros(len(algorithmic))  # is not used
         for _ in range(_JUMP_ITERATIONS):
             eqs.residual_of_accelerations(t, loads)
             right_hand_side(eqs.rows, self._no_values, 1.0, mass, self._rhs)
