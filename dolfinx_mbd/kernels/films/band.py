@@ -34,15 +34,15 @@ def band_rows(size: Integers, band: Array) -> Array:
 
 
 @inner_kernel
-def factorize(size: Integers, rows: Array, inverse: Array, x: Array) -> None:
+def factorize(size: Integers, rows: Array, inverse: Array, x: Array, start: int = 0) -> None:
     """Factorize the matrix as L D Lᵀ, with D Lᵀ in `rows`, and replace x (unknowns,) by L⁻¹ x.
 
     `inverse` (unknowns,) receives the reciprocal pivots. Multiples of four earlier rows are
-    subtracted from a row at once.
+    subtracted from a row at once. The rows before `start` contain the results already.
     """
     count, width, stride = size[UNKNOWNS], size[BANDWIDTH], rows.shape[1]
     flat = rows.reshape(rows.size)
-    for r in range(count):
+    for r in range(start, count):
         first, right, most = r * stride, x[r], min(width, r)
         for k in range(1, most + 1, 4):
             s, source = r - k, (r - k) * stride + k  # `source` is the entry of row s in column r

@@ -293,8 +293,10 @@ def _rough_thicknesses(h: Array, rate: Array, values: Array, squeeze: float, flo
 
 
 @inner_kernel
-def enumerate_nodes(free: Integers, number: Integers, size: Integers) -> None:
+def enumerate_nodes(free: Integers, number: Integers, size: Integers) -> int:
     """Number the free nodes angle by angle, and find the bandwidth.
+
+    The result is the number of unknowns before the first one whose number has changed.
 
     The order starts at an angle without free nodes (`cut`), so that neighbours have close numbers.
     Without such an angle, it alternates between both halves of the circle: 0, n − 1, 1, n − 2, ...
@@ -308,14 +310,15 @@ def enumerate_nodes(free: Integers, number: Integers, size: Integers) -> None:
         if not some:
             cut = i
             break
-    count = 0
+    count, kept = 0, -1
     for k in range(n):
         i = (cut + k) % n if cut >= 0 else (k // 2 if k % 2 == 0 else n - 1 - k // 2)
         for j in range(columns):
-            number[i, j] = -1
-            if free[i, j]:
-                number[i, j] = count
-                count += 1
+            new = count if free[i, j] else -1
+            if kept < 0 and number[i, j] != new:
+                kept = count
+            number[i, j] = new
+            count += new >= 0
     width = 0
     for i in range(n):
         i1 = next_index(i, n)
@@ -326,24 +329,28 @@ def enumerate_nodes(free: Integers, number: Integers, size: Integers) -> None:
                 if number[i, j + 1] >= 0:
                     width = max(width, abs(number[i, j] - number[i, j + 1]))
     size[UNKNOWNS], size[BANDWIDTH] = count, width
+    return kept if kept >= 0 else count
 
 
 @inner_kernel
-def _assemble(number: Integers, size: Integers, flow: Array, rows: Array) -> None:
-    """Write the upper half of the stiffness of the free nodes into the rows of a band."""
+def _assemble(number: Integers, flow: Array, rows: Array, start: int) -> None:
+    """Write the upper half of the stiffness of the free nodes into the rows of a band.
+
+    The rows before `start` are not written.
+    """
     n, columns = number.shape
-    rows[:] = 0.0
+    rows[start:] = 0.0
     for i in range(n):
         i1, i0 = next_index(i, n), previous_index(i, n)
         here, there, links = number[i], number[i1], flow[LINKS, i]
         after, before, along = flow[AROUND, i], flow[AROUND, i0], flow[ALONG, i]
         for j in range(1, columns - 1):
             a = here[j]
-            if a < 0:
+            if a < start:
                 continue
             rows[a, 0] = after[j] + before[j] + along[j] + along[j - 1] + links[j]
             b = there[j]
-            if b >= 0:
+            if b >= start:
                 rows[min(a, b), abs(a - b)] = -after[j]
             if here[j + 1] >= 0:
                 rows[a, 1] = -along[j]
@@ -364,8 +371,13 @@ def inflow(q: Array, flow: Array, i: int, j: int) -> float:
 
 
 @inner_kernel
-def sources(fixed: Integers, number: Integers, q: Array, flow: Array, x: Array) -> None:
-    """Set q to zero where it is not prescribed, and write the right-hand side of the free nodes."""
+def sources(
+    fixed: Integers, number: Integers, q: Array, flow: Array, x: Array, start: int = 0
+) -> None:
+    """Set q to zero where it is not prescribed, and write the right-hand side of the free nodes.
+
+    The entries before `start` are not written.
+    """
     n, columns = q.shape
     for i in range(n):
         for j in range(1, columns - 1):
@@ -373,7 +385,7 @@ def sources(fixed: Integers, number: Integers, q: Array, flow: Array, x: Array) 
                 q[i, j] = 0.0
     for i in range(n):
         for j in range(1, columns - 1):
-            if number[i, j] >= 0:
+            if number[i, j] >= start:
                 x[number[i, j]] = inflow(q, flow, i, j) - flow[SOURCE, i, j]
 
 
@@ -437,13 +449,17 @@ def reynolds_solve(
         flow, links, ends, 2.0 * math.pi * values[RADIUS] / n * (columns - 1) / values[LENGTH]
     )
     x, inverse = np.empty(h.size + 2 * columns + PADDING), np.empty(h.size)
+    right = np.empty(h.size)  # L⁻¹ times the right-hand side
     for iteration in range(1, 101):
-        enumerate_nodes(free, number, size)
-        rows = band_rows(size, band)
-        _assemble(number, size, flow, rows)
-        sources(fixed, number, q, flow, x)
-        x[size[UNKNOWNS] :] = 0.0
-        factorize(size, rows, inverse, x)
+        width = size[BANDWIDTH]
+        start = enumerate_nodes(free, number, size) - width
+        if iteration == 1 or size[BANDWIDTH] != width or start < 0:
+            start = 0  # otherwise the rows before `start` have not changed
+        rows, count = band_rows(size, band), size[UNKNOWNS]
+        _assemble(number, flow, rows, start)
+        sources(fixed, number, q, flow, right, start)
+        factorize(size, rows, inverse, right, start)
+        x[:count], x[count:] = right[:count], 0.0
         substitute(size, rows, inverse, x)
         if _update_set(fixed, free, number, q, flow, x, -_ROUND_OFF * largest) == 0:
             total = film_pressures(q, h, values, p, slopes)
