@@ -221,7 +221,7 @@ class StepUnknowns:
         return float(np.abs(change).max())
 
     def inverted(self, q: Array) -> str:
-        """Return a text about an inverted cell, empty if there is none (collective)."""
+        """Return a text about an inverted cell; empty without inversion (collective)."""
         u, w, _ = self._body.nodal_of(q)
         self._body.forces.set_state(u, w)
         cell = self._body.forces.inverted_cell()
