@@ -166,7 +166,7 @@ def test_bad_input(comm: MPI.Comm) -> None:
     s = rotating_structure(
         mbd.ElasticModel(mesh, RUBBER, plane="strain", thickness=0.01), held=["root"]
     )
-    with pytest.raises(SpinningEquilibriumError, match="at 2000 rad/s .* in iteration 2;"):
+    with pytest.raises(SpinningEquilibriumError, match=r"at 2000 rad/s .* in iteration 2;"):
         spinning_equilibrium(s, lambda u: forms.neo_hookean(u, RUBBER), 2000.0)
     with pytest.raises(SpinningEquilibriumError, match="at 50 rad/s after 1 iterations"):
         spinning_equilibrium(s, lambda u: forms.neo_hookean(u, RUBBER), 50.0, max_iterations=1)
