@@ -99,7 +99,7 @@ class GltfFile:
             extras: Further data, such as `targetNames`, the names of the modes.
             q: Position, quaternion (w, x, y, z) and weights, shape (7 + n,); by default the surface
                 as it is.
-            colour: Colour as `#rrggbb`; by default that of the program.
+            colour: Colour as `#rrggbb`; by default that of the program that shows the file.
         """
         lib = self.gltf
         surface = lib.Primitive(

@@ -166,9 +166,9 @@ def plot_work(solution: Solution, element: str, path: str | Path | None = None) 
             x, y = np.rad2deg(history.rotation), in_first_frame.moment[:, 2]
             labels = "rotation (°)", "torque (N m)"
         else:
-            along = history.displacement.reshape(len(solution), -1)[:, -1]
+            displacement = history.displacement.reshape(len(solution), -1)[:, -1]  # along z
             x, y, labels = (
-                1e3 * along,
+                1e3 * displacement,
                 in_first_frame.force[:, 2],
                 ("displacement (mm)", "force (N)"),
             )

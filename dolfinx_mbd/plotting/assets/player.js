@@ -1,5 +1,5 @@
 "use strict";
-/* Draws the scene in the page: x = R + A (x0 + s Ψη) for each surface point, with the scale s. */
+/* Draws the scene in the page: surface points R + A (x0 + s Ψη), with the pose R, A of a body, its modes Ψ, and the scale s. */
 (() => {
 const KINDS = { f4: Float32Array, f8: Float64Array, i2: Int16Array, u2: Uint16Array, u4: Uint32Array };
 
@@ -129,7 +129,7 @@ function play(data) {
 
   const time = numbers(data.time), start = time[0], end = time[time.length - 1];
 
-  /** Index k and weight of a time, for linear interpolation between the entries k and k + 1. */
+  /** Row and weight of a time, for linear interpolation between this row and the next one. */
   function place(t) {
     let low = 0, high = time.length - 1;
     while (high - low > 1) {
@@ -149,7 +149,7 @@ function play(data) {
   }
 
   // ---- Surfaces -------------------------------------------------------------------------------
-  const CREASE = Math.cos((38 * Math.PI) / 180);
+  const CREASE = Math.cos((38 * Math.PI) / 180); // faces at a larger angle form a sharp edge
 
   /** Copy the points at sharp edges, so that each copy has its own normal. */
   function split(points, triangles) {
@@ -549,7 +549,7 @@ function play(data) {
     followed = centre;
   }
 
-  /** The largest value during the motion, or during one period of a mode. */
+  /** The largest value during the motion, or during the vibration of a mode. */
   function fixedLimit(view, running) {
     if (!view.mode) {
       return greatest(data.bodies.map((body) => body.ranges?.[settings.colour] ?? 0)) || running;
@@ -557,7 +557,7 @@ function play(data) {
     if (!(settings.colour in view.limits)) {
       const now = t;
       view.limits[settings.colour] = greatest(Array.from({ length: 8 }, (_, i) => {
-        t = i / 16;
+        t = i / 16; // half a period: magnitudes repeat after it
         return greatest(view.surfaces.map((surface, k) => {
           surface.move(bodyState(k, view, place(start)), settings.scale);
           return surface.evaluate(settings.colour);
@@ -1186,8 +1186,8 @@ function play(data) {
   function current({ time: x }, y) {
     let k = 0;
     while (k < x.length - 2 && x[k + 1] <= t) k++;
-    const share = Math.min(1, Math.max(0, (t - x[k]) / (x[k + 1] - x[k] || 1)));
-    return y[k] + share * (y[k + 1] - y[k]);
+    const weight = Math.min(1, Math.max(0, (t - x[k]) / (x[k + 1] - x[k] || 1)));
+    return y[k] + weight * (y[k + 1] - y[k]);
   }
 
   /** A pen on an empty canvas, with its size and colours. */

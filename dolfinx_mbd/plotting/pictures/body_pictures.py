@@ -232,23 +232,25 @@ def plot_skin(
     cameras = [camera] if view is not None else _mirror_cameras(skin, camera)
     visible = [each for each in cameras if _is_visible(each, surface, point)]
     camera = visible[0] if visible else camera
-    value = " ".join([f"{extreme:.4g}", *re.findall(r"\((.*)\)$", label)])
+    value = " ".join([f"{extreme:.4g}", *re.findall(r"\((.*)\)$", label)])  # unit of the label
     canvas.add_ring(plotter, point)
     length = length_of(skin.points)
     canvas.add_labels(plotter, point[None] + 0.02 * length * camera.right, [value])
-    factor, unit = (1e3, "mm") if length < 10 else (1.0, "m")
-    rounded = length * np.round(point / length, 9) + 0.0  # no remainders of coordinates that are 0
-    place = ", ".join(f"{x:.4g}" for x in factor * rounded)
+    per_metre, unit = (1e3, "mm") if length < 10 else (1.0, "m")
+    # Round-off of coordinates that are zero is not shown, nor a minus sign
+    rounded = length * np.round(point / length, 9) + 0.0
+    position = ", ".join(f"{x:.4g}" for x in per_metre * rounded)
     hidden = "" if visible else " (behind the surface)"
-    caption = f"{title or body.name}: {name} {value}{when} at ({place}) {unit}{hidden}"
+    caption = f"{title or body.name}: {name} {value}{when} at ({position}) {unit}{hidden}"
     return canvas.complete(plotter, caption, camera, path)
 
 
 def _mirror_cameras(skin: Skin, camera: Camera) -> list[Camera]:
     """Return a camera and its mirror images in planes normal to the axes."""
-    signs = itertools.product((1.0, -1.0), repeat=3)
-    cameras = [camera_of(skin.points, camera.towards * np.array(s)[::-1]) for s in signs]
-    return [camera, *cameras[1:]]
+    _, *signs = itertools.product((1.0, -1.0), repeat=3)  # the first signs are those of the camera
+    # Reversed, so that mirror images along x come first
+    images = [camera_of(skin.points, camera.towards * np.array(s)[::-1]) for s in signs]
+    return [camera, *images]
 
 
 def _is_visible(camera: Camera, surface: DrawnSurface, point: Array) -> bool:
@@ -267,7 +269,10 @@ def _draw(
     cmap: str,
     outline: bool,
 ) -> DrawnSurface:
-    """Draw a skin with its nodes at `points`, coloured by `values`, and its undeformed edges."""
+    """Draw a skin with its nodes at `points`, coloured by `values`.
+
+    With `outline`, its undeformed edges are drawn, too.
+    """
     surface = DrawnSurface(skin)
     surface.move(points, values)
     surface.add_to(plotter, limits=limits, cmap=cmap)

@@ -187,7 +187,7 @@ def add_text(
 
 
 def add_ring(plotter: Any, point: Array) -> None:
-    """Add a ring around a point; no surface hides the ring."""
+    """Add a ring around a point (3,), m; no surface hides the ring."""
     rendering = optional_module("vtkmodules.vtkRenderingCore", "pictures")
     ring = pyvista().Disc(inner=5.0, outer=8.0, c_res=40)  # pixels
     for colour, scale in (("white", 1.25), (INK, 1.0)):
@@ -203,7 +203,9 @@ def add_ring(plotter: Any, point: Array) -> None:
 
 def put_in_front(actor: Any) -> None:
     """Draw a closed surface in front of all others."""
-    actor.prop.culling = "back"  # all of its points have the same depth
+    # The offset is larger than the range of a depth buffer of 16 bits: all points have the least
+    # depth, so that without culling the back of the surface would cover its front
+    actor.prop.culling = "back"
     actor.mapper.SetResolveCoincidentTopologyToPolygonOffset()
     actor.mapper.SetRelativeCoincidentTopologyPolygonOffsetParameters(0.0, -66000.0)
 

@@ -76,7 +76,7 @@ class Drawing:
         return f", largest {', '.join(texts)}" if texts else ""
 
     def caption(self, k: int, digits: str = ".4g") -> str:
-        """Return the time of an instant, and the scale factor, as text."""
+        """Return the time of an instant, the scale factor and the note, as text."""
         return f"t = {1e3 * self.scene.time[k]:{digits}} ms{self.note}"
 
     def add_to(self, plotter: Any, *, cmap: str, opacity: float) -> None:

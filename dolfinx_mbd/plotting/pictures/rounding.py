@@ -70,6 +70,7 @@ class Rounding:
         rows, columns = (np.concatenate(part) for part in zip(*pairs, strict=True))
         graph = coo_array((np.ones(len(rows)), (rows, columns)), shape=(len(flat),) * 2)
         self._num_groups, self._group = connected_components(graph, directed=False)
+        # Groups of the corners at both ends of each smooth edge, and the angles of all corners
         self._ends = self._group[pairs[0][0]], self._group[pairs[1][0]]
         x = points[self._corners]
         ahead, back = np.roll(x, -1, axis=1) - x, np.roll(x, 1, axis=1) - x

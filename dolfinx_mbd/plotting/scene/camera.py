@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from dolfinx_mbd.checks import array, reject
 
 _OBLIQUE = 0.55, 0.45  # weights of the right and upward directions in the default view
-_PARALLEL = 0.05  # sine of the angle of view and upward direction below which it is replaced
+_PARALLEL = 0.05  # sine of the angle of view and upward direction below which the latter changes
 _STEEP = 0.1  # sine of the angle of `up` and the normal below which `up` is ignored
 _LEAST_SIZE = 0.01  # least half width and height of the picture, relative to the scene
 
@@ -61,7 +61,7 @@ def camera_of(
     direction.
     """
     if normal is None:
-        normal = np.eye(3)[2 - np.argmin(np.ptp(points, axis=0)[::-1])]
+        normal = np.eye(3)[2 - np.argmin(np.ptp(points, axis=0)[::-1])]  # the last axis if equal
     n: Array = np.asarray(normal, dtype=float) / np.linalg.norm(normal)
     if isinstance(view, str):
         if view not in VIEWS:
@@ -82,7 +82,10 @@ def camera_of(
 
 
 def _fitted(points: Array, towards: Array, upright: Array) -> Camera:
-    """Return a camera that shows points (points, 3) from a direction."""
+    """Return a camera that shows points (points, 3).
+
+    `towards` is the unit vector to the eye, and `upright` any vector that appears upright.
+    """
     right = np.cross(upright, towards)
     right /= np.linalg.norm(right)
     top = np.cross(towards, right)

@@ -79,6 +79,6 @@ def rounded_up(value: float) -> float:
 def unit_of(greatest: float) -> tuple[float, str]:
     """Return the factor and name of a suitable unit of length for a displacement (m)."""
     for factor, name in ((1.0, "m"), (1e3, "mm"), (1e6, "µm")):
-        if greatest * factor >= 0.1:  # in this unit
+        if greatest * factor >= 0.1:  # at least a tenth of the unit
             return factor, name
     return (1e9, "nm") if greatest > 0 else (1e3, "mm")

@@ -150,8 +150,8 @@ def player(
         quantity: Initial quantity of the colours, `displacement` or `von Mises`. The page of a mesh
             body contains its stress only with the latter.
         ghost: Result of another simulation, drawn transparent over the first one at the same times,
-            for example with rigid bodies. It must not end earlier. Its mesh bodies, beams
-            and cables are not drawn.
+            for example with rigid bodies. It must contain the times of the first one. Its mesh
+            bodies, beams and cables are not drawn.
         scale: Initial scale factor of the elastic displacement.
         title: Title of the page; by default the name of the body or the kind of the source.
         view: Direction from the mechanism to the eye when the page opens, shape (3,), or ``xy``,
@@ -164,8 +164,8 @@ def player(
 
     Raises:
         InputError: The body has no skin, a mode does not exist, a signal or a field has the wrong
-            length, the ghost ends too early, or `modes`, `signals`, `field`, `ghost`, `view` or
-            `opacity` are given for a source without them.
+            length, the ghost does not contain the times of the run, or the kind of the source does
+            not have one of the options `modes`, `signals`, `field`, `ghost`, `view` and `opacity`.
         OverwriteError: The existing file is not such a page.
         OSError: The file cannot be written.
 
@@ -214,7 +214,7 @@ def player(
         scene = motion_page(source, signals=signals, view=view, **options)
         name, comm = "mechanism", shared_mesh(source, quantity)
         if field:
-            scene["field"] = list(field_name)
+            scene["field"] = list(field_name)  # its values are those of the parts
     else:
         run = initial_state(source)
         scene = motion_page(run, signals={}, quantity=quantity, view=view)

@@ -318,7 +318,7 @@ def _frames(frames: Frames, used: list[int]) -> list[dict[str, Any]]:
 
 
 def _arrow(scene: Scene, k: int, arrow: Arrow) -> dict[str, Any]:
-    """Return an arrow; its longest vector in the picture has the length `longest` (m)."""
+    """Return an arrow; `scale` is its length (of moments: its radius), m, per N or N m."""
     item = {
         "name": arrow.name,
         "group": arrow.group,

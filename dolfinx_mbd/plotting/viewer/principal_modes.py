@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 _FEWEST = 4  # smallest number of modes that are combined
 _INSTANTS = 60  # number of instants at which the error is computed
-_RANK = 1e-13  # directions with a smaller share of F Fᵀ are linearly dependent
+_RANK = 1e-13  # directions with eigenvalues of F Fᵀ below this fraction are linearly dependent
 
 
 def with_principal_modes(surfaces: Sequence[Surface], accuracy: float) -> list[Surface]:

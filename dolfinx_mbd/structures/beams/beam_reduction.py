@@ -61,7 +61,7 @@ class BeamReduction:
     model: BeamModel
     modes: Array  # displacements and rotations of the nodes on this rank, shape (owned dofs, n)
     truncation: Truncation | None = None  # for the fixed-interface modes; None without interfaces
-    omitted: Array | None = None  # modes above `up_to`, which `sensitivities` uses; None without it
+    omitted: Array | None = None  # modes above `up_to`, for `sensitivities`; None without `up_to`
 
     __repr__ = short_repr
 

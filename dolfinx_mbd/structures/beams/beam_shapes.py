@@ -75,14 +75,16 @@ def beam_points(
 def point_rates(
     model: BeamModel, nodal: Array, points: Mapping[str, ArrayLike], velocity: Array
 ) -> tuple[Array, Array]:
-    """Return the derivatives of modes at points and of their positions, for moving nodes.
+    """Return the rates of the modes at points and of the positions, if nodes move along the beam.
+
+    Rates are derivatives with respect to a parameter that moves the nodes.
 
     Args:
         model: The beam.
         nodal: Nodal values of the modes, which are constant, shape (n, 6, k).
         points: Positions by name, m. A point keeps its place in its cell and its distance from
             the axis.
-        velocity: Velocity of the nodes along the beam, shape (n,), m.
+        velocity: Rates of the nodes along the beam, shape (n,), m per unit of the parameter.
 
     Returns:
         Arrays of shape (points, k, 3) and (points, 3).

@@ -116,7 +116,7 @@ class BeamProblem:
         C = [gram(comm, modes, multiply(matrix, modes)) for matrix in self.couplings]
         mass, S, H = moments(F, P, np.array(C))
         centre = S[0] / mass
-        # The field that fixes the signs of modes is linear in the shift: two values determine it
+        # An arbitrary field fixes the signs of modes; that at shifted points serves for rotations
         size = float(np.sqrt(np.trace(H[0, 0]) / mass - centre @ centre))
         w = np.stack([sign_field(self.positions + shift, centre, size) for shift in (0, size)], 1)
         w[:, 1] /= size

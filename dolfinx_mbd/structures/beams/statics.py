@@ -166,9 +166,9 @@ def beam_statics(
 def beam_forces(model: BeamModel, q: fem.Function) -> tuple[Array, Array]:
     """Return the section forces on the part of the beam before each section, in the beam's axes.
 
-    They follow from the cubic deflection and are exact if loads act at nodes only. Under a
-    distributed load q, the errors at the ends of a cell of length h are qh²/12 for moments and qh/2
-    for shear.
+    They follow from the cubic deflection and are exact if loads act at nodes only. Under a load p
+    per length, the errors at the ends of a cell of length h are p h²/12 for moments and p h/2 for
+    shear.
 
     Args:
         model: The beam.
@@ -176,7 +176,8 @@ def beam_forces(model: BeamModel, q: fem.Function) -> tuple[Array, Array]:
 
     Returns:
         Distances along the beam of both ends of each cell, shape (cells, 2), in ascending order, m;
-        and the section forces N, V_y, V_z, T, M_y, M_z, shape (cells, 2, 6), N and N m.
+        and the axial force N, shear forces V_y and V_z, torque T and bending moments M_y and M_z,
+        shape (cells, 2, 6), N and N m.
 
     Example:
         >>> q = beam_statics(model, held=[0.0], wrenches={0.5: (0, 1, 0, 0, 0, 0)})
@@ -212,7 +213,7 @@ def _free_motions(model: BeamModel, held: NDArray[np.int32]) -> Array:
     """Return the rigid motions that the held degrees of freedom allow, shape (owned dofs, r)."""
     chain = model.chain
     R = rigid_modes(model, chain.mean(axis=0))
-    R[:, 3:] /= np.linalg.norm(chain[-1] - chain[0])
+    R[:, 3:] /= np.linalg.norm(chain[-1] - chain[0])  # rotations in the size of translations
     free = null_space(model.mesh.comm, triangular_factor(model.mesh.comm, R[held]))
     motions = np.asfortranarray(R @ free)
     motions[held] = 0.0

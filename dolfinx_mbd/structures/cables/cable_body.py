@@ -81,8 +81,8 @@ class CableMotion:
 class CableBody(AbsoluteBody):
     """A cable or slender round rod in a mechanism.
 
-    Deflections and rotations may be arbitrarily large. The cable is initially straight; start a
-    slack cable, which is then compressed, from its `mbd.equilibrium`. Rotation about the tangent is
+    Deflections and rotations may be arbitrarily large. The cable is initially straight, so that a
+    slack cable is compressed: start it from its `mbd.equilibrium`. Rotation about the tangent is
     not modelled: the z axis of a frame is the tangent, and the smallest rotation from the reference
     determines x and y. Joints may constrain the point (spherical, distance) and the direction of
     the tangent. A revolute joint about z **clamps** a cable. Cylindrical and planar joints and
@@ -272,7 +272,7 @@ class CableBody(AbsoluteBody):
         zero = self.nodal(np.zeros(self.num_coordinates))  # the constant part, without a rate
 
         def interpolate(nodal: Array, derivative: int = 0) -> Array:
-            """Return nodal positions and slopes (nt, nodes, 2, 3) at the places."""
+            """Return the interpolation of nodal values (nt, nodes, 2, 3), (nt, points, 3)."""
             weights = hermite(self.nodes, s, derivative)
             return np.einsum("pk,tkc->tpc", weights, nodal.reshape(len(nodal), -1, 3))
 

@@ -162,7 +162,7 @@ class AbsoluteBody:
     _u0: Array  # u₀, (6 nodes,)
     _z0: Array  # initial coordinates
     _mass: Array  # constant mass matrix with respect to z
-    _first: Array  # first moment of the mass for z = 0, (3,), kg m
+    _first_moment: Array  # first moment of the mass for z = 0, (3,), kg m
     _min_scale: float  # smallest scale of the elastic equations, N
     _frames: tuple[Array, Array, Array, Array]  # P, S, p₀ and axes, see `tangent_frames`
     _r0: Array  # positions of the frames for z = 0, (frames, 3), m
@@ -211,14 +211,14 @@ class AbsoluteBody:
             "frame_names": tuple(frame_places),
             "num_coordinates": n,
             "num_velocities": n,
-            "num_elastic": n - 5,
+            "num_elastic": n - 5,  # from z₅
             "nodes": nodes,
             "_forms": forms,
             "_T": T,
             "_u0": u0,
             "_z0": z0,
             "_mass": 0.5 * (M + M.T),
-            "_first": T[:, :3].T @ forms.mass @ u0,
+            "_first_moment": T[:, :3].T @ forms.mass @ u0,
             "_min_scale": _MIN_SCALE * stiffness * length / float(np.diff(nodes).min()),
             "_frames": (P, S, p0, np.array([axes] * len(places))),
             "_r0": r0,
@@ -306,12 +306,12 @@ class AbsoluteBody:
 
     def energies(self, q: Array, v: Array, gravity: Array) -> Array:
         """Return the kinetic, elastic and gravitational energy, J."""
-        first = self._mass[:3] @ q + self._first
+        first_moment = self._mass[:3] @ q + self._first_moment
         return np.array(
             [
                 0.5 * v @ self._mass @ v,
                 self._forms.energy(self._without_position(q)),
-                -float(gravity @ first),
+                -float(gravity @ first_moment),
             ]
         )
 

@@ -36,14 +36,14 @@ _AXES = np.eye(3)
 class AveragedInterface:
     """Constraints between a frame and the mean motion of nodes.
 
-    Rotations θ of the frame are in its own components. Order of the constraints: three for the
-    position, three for the rotation.
+    R is the rotation of the frame since the reference, and small rotations θ are in its own
+    components. The first three constraints hold the position, the last three the rotation.
 
     Attributes:
         name: Name of the interface.
         point: Reference position X_k of the frame, shape (3,), m.
         axes: Axes of the frame as columns at the reference, shape (3, 3).
-        nodes: Numbers of its nodes.
+        nodes: Numbers of its n nodes.
         levers: Reference positions of the nodes relative to the point, shape (n, 3), m.
         weights: Weights wᵢ of the nodes, without unit, with the sum 1, shape (n,).
         moments: Vectors mᵢ of the nodes, without unit, shape (n, 3).
@@ -74,17 +74,17 @@ class AveragedInterface:
 
     def frame_matrix(self, position: Array, R: Array, x: Array) -> Array:
         """Return the derivatives of the constraints with respect to p and θ, shape (6, 6)."""
-        G, d = np.zeros((6, 6)), x - position
+        G, arms = np.zeros((6, 6)), x - position
         G[:3, :3] = -_AXES
-        total = R @ self.moments.sum(axis=0)
+        moment_sum = R @ self.moments.sum(axis=0)
         for k in range(3):
             G[:3, 3 + k] = -R @ np.cross(_AXES[k], self.offset)
-            G[3:, k] = -np.cross(total, _AXES[k])
-            G[3:, 3 + k] = np.cross(np.cross(_AXES[k], self.moments) @ R.T, d).sum(axis=0)
+            G[3:, k] = -np.cross(moment_sum, _AXES[k])
+            G[3:, 3 + k] = np.cross(np.cross(_AXES[k], self.moments) @ R.T, arms).sum(axis=0)
         return G
 
     def bias(self, R: Array, v: Array, x: Array, speeds: Array, position: Array) -> Array:
-        """Return the second time derivatives of the constraints without accelerations, (6,).
+        """Return the second time derivatives of the constraints for zero accelerations, (6,).
 
         Args:
             R: Rotation of the frame.
@@ -111,11 +111,11 @@ class AveragedInterface:
         at_nodes, at_frames = np.zeros((len(self.nodes), 3, 6)), np.zeros((6, 6))
         mu, nu = forces[:3], forces[3:]
         nu_moments = np.cross(x - position, nu) @ R
-        total, m = self.moments.sum(axis=0), self.moments
+        m, moment_sum = self.moments, self.moments.sum(axis=0)
         for k, e in enumerate(_AXES):
             at_nodes[:, :, 3 + k] = np.cross(nu, np.cross(e, m) @ R.T)
-            at_frames[:3, 3 + k] = -np.cross(nu, R @ np.cross(e, total))
-            at_frames[3:, k] = -np.cross(total, R.T @ np.cross(e, nu))
+            at_frames[:3, 3 + k] = -np.cross(nu, R @ np.cross(e, moment_sum))
+            at_frames[3:, k] = -np.cross(moment_sum, R.T @ np.cross(e, nu))
             at_frames[3:, 3 + k] = np.cross(self.offset, np.cross(e, R.T @ mu))
             at_frames[3:, 3 + k] -= np.cross(m, np.cross(e, nu_moments)).sum(axis=0)
         return at_nodes, at_frames
@@ -135,8 +135,8 @@ def averaged_interface(
     raw = nodes.gathered_block(moments.assembled(moments.form))
     numbers = nodes.numbers_of(interface.blocks)
     part = nodes.embedding.components(raw[numbers])
-    # The columns are ∫φᵢ e_k and ∫φᵢ e_k × D, in the plane e_x, e_y and e_z × D: from their
-    # components follow ∫φᵢ and the first moments ∫φᵢ D
+    # The columns are ∫φᵢ e_k and ∫φᵢ e_k × D; in the plane, ∫φᵢ e_x, ∫φᵢ e_y and ∫φᵢ e_z × D. Their
+    # components are ∫φᵢ (the weights) and the first moments ∫φᵢ D
     weights: Array = part[:, 0, 0]
     if nodes.embedding.is_plane:
         firsts: Array = np.column_stack([part[:, 1, 2], -part[:, 0, 2], np.zeros(len(part))])

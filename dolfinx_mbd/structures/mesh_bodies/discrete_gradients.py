@@ -45,7 +45,7 @@ __all__ = ["DiscreteGradient"]
 _SMALL = 3e-3
 _TINY = 1e-14  # least change of C in a quotient
 _GAUSS = 0.5 / 3**0.5  # distance of Gauss's points from the middle, relative to the change
-_STRETCH, _ANGLE = 0.02, 0.7  # strain and rotation (rad) of the check of an energy
+_STRAIN, _ANGLE = 0.02, 0.7  # size of the strains and rotation (rad) in the check of an energy
 _OBJECTIVE = 1e-8  # largest change of the energy under a rotation, relative to the energy
 
 
@@ -84,23 +84,24 @@ class DiscreteGradient:
         self._check_rotations(terms)
 
     def _check_rotations(self, terms: Sequence[tuple[Callable[[Any], Any], ufl.Measure]]) -> None:
-        """Raise an error if a rotation changes the energy of a stretched body."""
+        """Raise an error if a rotation changes the energy of a strained body."""
         n = len(self.before)
-        stretch = np.eye(n) + _STRETCH * np.triu(1.0 + np.arange(n * n).reshape(n, n)) / n
+        strained = np.eye(n) + _STRAIN * np.triu(1.0 + np.arange(n * n).reshape(n, n)) / n
         c, s = np.cos(_ANGLE), np.sin(_ANGLE)
         rotation = np.eye(n)
         rotation[:2, :2] = [[c, -s], [s, c]]
         if n == 3:
             rotation = rotation @ np.array([[1.0, 0, 0], [0, c, s], [0, -s, c]])
         total: Any = sum(energy(self.before) * dx for energy, dx in terms)
-        form, values = compiled_form(total), []
-        for A in (stretch, rotation @ stretch):
+        form, energies = compiled_form(total), []
+        for A in (strained, rotation @ strained):
             self.before.interpolate(lambda x, A=A: (A - np.eye(n)) @ x[:n])
             local = float(fem.assemble_scalar(form))
-            values.append(self.before.function_space.mesh.comm.allreduce(local, op=MPI.SUM))
+            energies.append(self.before.function_space.mesh.comm.allreduce(local, op=MPI.SUM))
         self.before.x.array[:] = 0.0
-        if not abs(values[1] - values[0]) <= _OBJECTIVE * abs(values[0]):
-            raise _unsuitable(f"a rotation of a strained body changes it by {values[1]:.3g} J")
+        change = energies[1] - energies[0]
+        if not abs(change) <= _OBJECTIVE * abs(energies[0]):
+            raise _unsuitable(f"a rotation of a strained body changes it by {change:.3g} J")
 
 
 def _stress(energy: Callable[[Any], Any], before: fem.Function, after: fem.Function) -> Expr:
@@ -117,9 +118,9 @@ def _stress(energy: Callable[[Any], Any], before: fem.Function, after: fem.Funct
 
     def second_piola(C: Expr) -> Expr:
         """Return 2 ∂W/∂C."""
-        root = _root(C)
-        H = ufl.variable(root - ufl.Identity(len(before)))
-        return ufl.sym(ufl.inv(root) * ufl.diff(replace(lowered, {H0: H}), H))
+        F = _cholesky_factor(C)
+        H = ufl.variable(F - ufl.Identity(len(before)))
+        return ufl.sym(ufl.inv(F) * ufl.diff(replace(lowered, {H0: H}), H))
 
     stress = second_piola(middle)
     first, second = (second_piola(middle + sign * _GAUSS * change) for sign in (-1, 1))
@@ -130,7 +131,7 @@ def _stress(energy: Callable[[Any], Any], before: fem.Function, after: fem.Funct
     return stress + 2 * rest / ufl.max_value(square, _TINY**2) * change
 
 
-def _root(C: Expr) -> Expr:
+def _cholesky_factor(C: Expr) -> Expr:
     """Return the upper triangular matrix F with FᵀF = C."""
     n = C.ufl_shape[0]
     F: list[list[Any]] = [[0.0] * n for _ in range(n)]

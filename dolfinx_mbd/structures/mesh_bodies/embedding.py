@@ -5,14 +5,14 @@ fixed plane, which the initial position o and orientation Q of the body define:
 
     x = o + Q (X + u),   X = (X₁, X₂, 0),   u = (u₁, u₂, 0).
 
-Nodal vectors, frames and loads of every body have three components in global axes. This file is the
-only position that knows the difference. Forms use the deformation gradient in space (3, 3),
+Nodal vectors, frames and loads of every body have three components in global axes. Only this file
+knows the difference. Forms use the deformation gradient in space (3, 3),
 
     F = [F₂ 0; 0 s],   F₂ = 1 + ∂u/∂X in the plane (2, 2),
 
 where s is the stretch normal to the plane, which is one for plane strain. In plane stress, S₃₃ = 0
 of Hooke's law for large rotations gives E₃₃ = −λ'/(2μ) tr E and s² = 1 + 2 E₃₃, with the strain
-E = (F₂ᵀF₂ − 1)/2, and λ' = 2λμ/(λ+2μ) in position of Lamé's constant λ.
+E = (F₂ᵀF₂ − 1)/2, and λ' = 2λμ/(λ+2μ) in place of Lamé's constant λ.
 
 The frames of a plane body have six velocities. A stiff spring holds each frame in the plane: the
 body carries forces normal to its plane and moments about axes in the plane.
@@ -119,7 +119,7 @@ class Embedding:
     # ---- frames and loads -----------------------------------------------------------------------
     @property
     def normal_motions(self) -> Array:
-        """Projector (6, 6) on the forces and moments that the plane carries, in global axes."""
+        """Projector (6, 6) on the motions that the plane prevents, in global axes; 0 in space."""
         P = np.zeros((6, 6))
         if self.is_plane:
             P[:3, :3] = np.outer(self.normal, self.normal)
@@ -136,7 +136,10 @@ class Embedding:
         return P
 
     def stiffness(self, size: float) -> Array:
-        """Return the matrix (6, 6) of unit springs of a frame, rotations in its own axes."""
+        """Return the stiffness (6, 6) of springs, 1 N/m, that hold a frame in the plane.
+
+        Rotations are in the axes of the frame; `size` (m) is the lever of their springs.
+        """
         P = np.zeros((6, 6))
         if self.is_plane:
             P[:3, :3] = np.outer(self.normal, self.normal)
@@ -144,7 +147,7 @@ class Embedding:
         return P
 
     def departure(self, position: Array, R: Array) -> Array:
-        """Return the distance of a frame from the plane along the normal and its tilt, (6,)."""
+        """Return the displacement (3,) of a frame out of the plane, m, and its tilt (3,), rad."""
         tilt = np.cross(R.T @ self.normal, [0.0, 0.0, 1.0])
         return np.concatenate([self.normal * (self.normal @ (position - self.origin)), tilt])
 
@@ -159,7 +162,10 @@ class Embedding:
             )
 
     def check_pose(self, position: Array, R: Array, velocity: Array, size: float) -> None:
-        """Raise an error if a pose or velocity (6,) of the body frame leaves the plane."""
+        """Raise an error if a pose or velocity (6,) of the body frame leaves the plane.
+
+        `size` (m) is the size of the body.
+        """
         if not self.is_plane:
             return
         departure = self.departure(position, R) / np.repeat([size, 1.0], 3)

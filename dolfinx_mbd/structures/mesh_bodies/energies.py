@@ -48,7 +48,7 @@ SIMPLICES = ("tetrahedron", "triangle")
 _NAMES = get_args(Energy)
 _VARIABLES = ("I1", "I2", "J")
 _LOCKING = 0.49  # Poisson's ratio above which displacements lock
-_REST = 1e-9  # largest force at rest, relative to the largest stiffness times the size
+_REST = 1e-9  # largest force at rest, relative to the largest stiffness times the body's size
 # Rotations of about 0.5 rad, which must cause no forces
 _ROTATION, _PLANE_ROTATION = (0.1, 0.3, 0.4), (0.0, 0.0, 0.5)
 
@@ -192,8 +192,8 @@ def volumetric_energy(energy: Any, model: ElasticModel) -> Callable[[Any], Any] 
 def warn_of_locking(label: str, energy: Any, model: ElasticModel) -> None:
     """Warn about nearly incompressible materials with displacements alone.
 
-    The reduced quadrature has as many points in a quadratic tetrahedron as it has displacements, so
-    that it does not avoid locking there.
+    In a mesh of quadratic tetrahedra, the reduced quadrature has about as many points as there are
+    displacements, four per cell, so that it does not avoid locking there.
     """
     is_reduced = energy == "nearly-incompressible"
     cell = model.displacements.ufl_element().cell_type.name

@@ -42,13 +42,13 @@ class FrameCoordinates:
     nodes: Array  # reference positions of all nodes, (nodes, 3), m
     drawing: Skin  # surface of the undeformed body, without modes
     _drawn: NDArray[np.int64]  # numbers of the nodes at its points
-    held: NDArray[np.int64]  # numbers of the nodes of the interfaces
+    held: NDArray[np.int64]  # numbers of the nodes of the rigid interfaces
     held_blocks: NDArray[np.int32]  # local indices of the owned ones among them
     frame_names: tuple[str, ...]
     num_frames: int
     num_coordinates: int
     num_velocities: int
-    num_elastic: int
+    num_elastic: int  # velocities beside the first frame, which takes the rigid motion
     typical_mass: float
     _size: float  # largest extent of the mesh, m
     _stiffness: float  # largest stiffness of a node at rest, N/m
@@ -130,28 +130,34 @@ class FrameCoordinates:
         return Motion(frames, self.rotations_of(frames), self.nodes + u)
 
     def frame_matrices(self, frames: Array) -> Array:
-        """Return the derivatives T of nodal velocities, (nodes, 3, 6 frames), 0 at free nodes."""
+        """Return the derivatives T of nodal velocities by those of the frames; 0 at free nodes.
+
+        The shape is (nodes, 3, 6 frames).
+        """
         T = np.zeros((len(self.nodes), 3, 6 * len(self._interfaces)))
         for k, (i, R) in enumerate(zip(self._rigid, rotation_matrices(frames), strict=False)):
             T[i.nodes, :, 6 * k : 6 * k + 6] = self.embedding.flat(i.matrix(R))
         return T
 
     def hold(self, nodal: Array, frames: Array, v: Array, a: Array) -> None:
-        """Set the motion of the nodes of the interfaces, from that of the frames, in `nodal`."""
-        rates, changes = v.reshape(-1, 6), a.reshape(-1, 6)
-        for i, frame, R, rate, change in zip(
-            self._rigid, frames, rotation_matrices(frames), rates, changes, strict=False
+        """Set the motion of the nodes of rigid interfaces, from that of the frames, in `nodal`.
+
+        `nodal` (3, nodes, 3) is the result of `nodal_of`; v and a are velocities and accelerations.
+        """
+        vs, accelerations = v.reshape(-1, 6), a.reshape(-1, 6)
+        for i, frame, R, velocity, acceleration in zip(
+            self._rigid, frames, rotation_matrices(frames), vs, accelerations, strict=False
         ):
             nodal[0, i.nodes] = i.positions(frame[:3], R) - self.nodes[i.nodes]
-            nodal[1, i.nodes] = i.velocities(R, rate)
-            nodal[2, i.nodes] = i.accelerations(R, rate, change)
+            nodal[1, i.nodes] = i.velocities(R, velocity)
+            nodal[2, i.nodes] = i.accelerations(R, velocity, acceleration)
 
     def initial_coordinates(self) -> Array:
         """Return the coordinates of the undeformed body at its initial position."""
         return self._q0.copy()
 
     def increment(self, q: Array, delta: Array, out: Array) -> None:
-        """Set `out` to q with moved frames; the free nodes do not move."""
+        """Set `out` to q with frames moved by `delta` (nv,); the free nodes do not move."""
         out[:] = q
         old, new = self.frames_of(q), self.frames_of(out)
         for row, start, change in zip(new, old, delta.reshape(-1, 6), strict=True):
@@ -199,6 +205,8 @@ class FrameCoordinates:
 
     def placed(self, pose: Array, velocity: Array) -> tuple[Array, Array]:
         """Return coordinates and velocities of the undeformed body with the motion of a rigid body.
+
+        The initial relative velocities of the nodes are added.
 
         Args:
             pose: Position and quaternion of the body frame, shape (7,).

@@ -109,8 +109,9 @@ class MeshBody(MeshEquations):
         omega: Initial angular velocity in body components, (3,), rad/s.
         relative_velocity: Initial velocities of the nodes in addition to the rigid motion, in axes
             of the body, m/s: UFL of shape (3,) on the mesh, or a function that returns velocities
-            (3, n) at reference positions (3, n). The motion of interfaces follows from `velocity`
-            and `omega`; these velocities vanish there, in the mean for averaged interfaces.
+            (3, n) at reference positions (3, n); two components for a plane body. The motion of
+            interfaces follows from `velocity` and `omega`; the velocities relative to it vanish
+            there, in the mean for averaged interfaces.
 
     Warns:
         MeshWarning: The elements lock because the material is nearly incompressible, or the user's

@@ -15,7 +15,7 @@ from dolfinx_mbd.structures.mesh_bodies.rigid_interfaces import magnitude
 __all__ = ["MeshEquations"]
 
 _MIN_SCALE = 1e-12  # smallest scale of forces, relative to the largest stiffness times the size
-_ROUND_OFF = 4e-16  # round-off of positions, relative to the displacement
+_ROUND_OFF = 4e-16  # round-off of positions, relative to displacement plus size of the body
 
 
 class MeshEquations(FrameCoordinates):
@@ -118,6 +118,7 @@ class MeshEquations(FrameCoordinates):
     ) -> None:
         """Let the frame of a body without interfaces follow its centre of mass and not rotate."""
         inertia, *others = terms
+        # M ü; at an instant, where the accelerations of the nodes are unknown, all other forces
         resultant = inertia if self._solver is not None else -np.sum(others, axis=0)
         mass = self.typical_mass * np.array([1.0] * 3 + [self._size**2] * 3)
         out[:] = mass * state.a
@@ -182,8 +183,8 @@ class MeshEquations(FrameCoordinates):
         u, w, _ = self.nodal_of(q)
         self.forces.set_state(u, w)
         kinetic = 0.5 * float(np.vdot(w, self.forces.apply_mass(w)))
-        first = self.forces.lumped @ (self.nodes + u)
-        return np.array([kinetic, self.forces.energy(), -float(gravity @ first)])
+        first_moment = self.forces.lumped @ (self.nodes + u)
+        return np.array([kinetic, self.forces.energy(), -float(gravity @ first_moment)])
 
     def momenta(self, q: Array, v: Array) -> Array:
         """Return linear and angular momentum about the global origin, (6,) (collective)."""

@@ -1,8 +1,10 @@
 """Inertia of a body with its free nodes condensed: accelerations without elastic waves.
 
-At an instant, the accelerations of the free nodes follow from those of the frames by the mass
-matrix alone: ü = −M⁻¹(M_fc T s̈ + f). The mass matrix acts on each component alike, so that four
-solutions for each interface, for a unit displacement and for its levers, serve for all rotations.
+At an instant, the accelerations of the free nodes follow from those s̈ of the frames by the mass
+matrix alone: ü = −M⁻¹(M_fc T s̈ + f) with the forces f at the free nodes, their coupling M_fc with
+the nodes of the interfaces, and the motion T of these nodes with the frames. The mass matrix acts
+on each component alike, so that four solutions for each interface, for a unit displacement and for
+its levers, serve for all rotations.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ class CondensedInertia:
         forces: Mass of the body.
         interfaces: Its rigid interfaces.
         averaged: Its averaged interfaces, whose frames are the last ones.
-        held: Numbers of the nodes of the interfaces.
+        held: Numbers of the nodes of the rigid interfaces.
         held_blocks: Local indices of the owned ones among them.
 
     Note: Collective.
@@ -119,7 +121,10 @@ class CondensedInertia:
         return border
 
     def _coupling(self, at: Motion, border: Border) -> tuple[Array, Array]:
-        """Return GᵀY − G_s for unit frame motions, and the multipliers E, (m, 6 frames) each."""
+        """Return GᵀY − G_s for unit frame motions, and the multipliers E, (m, 6 frames) each.
+
+        G and G_s are the derivatives of the constraints by the nodes and by the frames.
+        """
         Y = np.zeros((len(self._nodes), 3, 6 * len(at.rotations)))
         for k, R in enumerate(at.rotations[: len(self._interfaces)]):
             shapes = self._motions[:, 4 * k : 4 * k + 4]

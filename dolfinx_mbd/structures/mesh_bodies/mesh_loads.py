@@ -284,7 +284,8 @@ class MeshLoads:
         mesh = self._model.plain_mesh
         facets = facet_groups(self._model.mesh, {name: load.facets}, self._model.facet_tags)[name]
         tags = meshtags(mesh, mesh.topology.dim - 1, facets, np.ones(len(facets), dtype=np.int32))
-        degree = 3 * self._u.function_space.ufl_element().degree  # u, and twice its derivatives
+        # Degree of the test function times two columns of F
+        degree = 3 * self._u.function_space.ufl_element().degree
         metadata = {"quadrature_degree": degree} if isinstance(load, Pressure) else {}
         return ufl.Measure("ds", domain=mesh, subdomain_data=tags, metadata=metadata)(1)
 

@@ -25,10 +25,10 @@ __all__ = ["MeshMotion"]
 class MeshMotion:
     """Motion of the nodes of a mesh body at nt times of a run; see `MeshBody.motion`.
 
-    N is the number of all nodes, whose reference positions are `body.nodes`. On one rank the values
-    are arrays. If several ranks share the mesh, each of them stores the values of its own nodes; an
-    index such as ``motion.displacement[-1]`` gathers one time, and `np.asarray` all times. This
-    access is collective.
+    The reference positions of all nodes are `body.nodes`. On one rank the values are arrays. If
+    several ranks share the mesh, each of them stores the values of its own nodes; an index such as
+    ``motion.displacement[-1]`` gathers one time, and `np.asarray` all times. This access is
+    collective.
 
     Attributes:
         body: The body.

@@ -6,8 +6,9 @@ In a basis V of motions y = V z of all nodes, frames and other bodies, with inpu
     Bᵀ δλ = Yᵀ g_u − S s − g_s,    g = M V z̈ + C V ż − b M V z − F u,
 
 where −F is the derivative of the residual with respect to u: at frames and, for loads of the
-bodies, at all nodes. The second line is the condensed balance of the frames with the increments s
-of `small_vibrations`: g_u are forces at free nodes and g_s those at the frames. V contains the
+bodies, at all nodes. The second line is the condensed balance of the frames with the increments s,
+the shift b and the gradients B of `small_vibrations`, and Y and S of `mesh_solver`: g_u are forces
+at free nodes, g_s those at the frames, and δλ the changes of the multipliers. V contains the
 static responses to the inputs, so that the truncated modes do not change the response at low
 frequencies.
 
@@ -41,7 +42,7 @@ __all__ = ["ModalMotions", "input_forces", "mesh_state_space"]
 
 _STEP = 1e-3  # displacement or rotation in a difference, relative to the size or in rad
 _ANGLE = 0.3  # rotation after which the matrices are compared, rad
-_CONSTANT = 1e-6  # largest change, relative to the largest coefficient
+_CONSTANT = 1e-6  # largest change by this rotation, relative to the largest coefficient
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,9 +146,9 @@ def mesh_state_space(
     count = len(motions.accelerations)
     first = _slopes(system, state, spin, motions, inputs, outputs)
     if spin.any() and (inputs.names or outputs.names):
-        later = _turned(system, state, motions, spin)
-        other = _slopes(system, *later, inputs, outputs)
-        for name, before, after in zip("BC", first, other, strict=True):
+        rotated = _rotated(system, state, motions, spin)
+        second = _slopes(system, *rotated, inputs, outputs)
+        for name, before, after in zip("BC", first, second, strict=True):
             size = np.abs(before).max(initial=0.0)
             if np.abs(before - after).max(initial=0.0) > _CONSTANT * size:
                 raise SteadyError(
@@ -197,13 +198,14 @@ def _output_slopes(
     for k in range(count):
         d, Y = s[:, k], [part[:, :, k] for part in motions.nodal]
         zeros = [0.0 * part for part in Y]
-        once = [np.asarray(np.cross(spin, part), dtype=float) for part in Y]
-        twice = [np.asarray(np.cross(spin, part), dtype=float) for part in once]
+        spin_Y = [np.asarray(np.cross(spin, part), dtype=float) for part in Y]
+        centripetal = [np.asarray(np.cross(spin, part), dtype=float) for part in spin_Y]
         size = max(float(np.abs(part).max(initial=0.0)) for part in (d, *Y))
         small, unit = _STEP * min(1.0, eqs.system.size) / size, eqs.system.size / size
+        # Steps, and changes of displacements, velocities and accelerations with z, ż and z̈
         moves: list[tuple[float, tuple[Array, Array, Array], list[list[Array]]]] = [
-            (small, (d, by_position @ d, acceleration_by_position @ d), [Y, once, twice]),
-            (small, (zero, d, by_rate @ d), [zeros, Y, [2 * part for part in once]]),
+            (small, (d, by_position @ d, acceleration_by_position @ d), [Y, spin_Y, centripetal]),
+            (small, (zero, d, by_rate @ d), [zeros, Y, [2 * part for part in spin_Y]]),
             (unit, (zero, zero, d), [zeros, zeros, Y]),
         ]
         for column, (h, change, nodal) in zip(slopes, moves, strict=False):
@@ -255,10 +257,10 @@ def _mesh_bodies(system: System) -> list[tuple[Any, slice]]:
     return [(body, q) for body, q in pairs if hasattr(body, "step_solver")]
 
 
-def _turned(
+def _rotated(
     system: System, state: State, motions: ModalMotions, spin: Array
 ) -> tuple[State, Array, ModalMotions]:
-    """Return state, spin and motions after a part of the rotation."""
+    """Return state, spin and motions after a rotation by `_ANGLE` about the axis of the spin."""
     speed = float(np.linalg.norm(spin))
     quaternion = exp_quaternion(np.asarray(_ANGLE * spin / speed, dtype=float))
     R = rotation_matrix(quaternion)

@@ -5,7 +5,8 @@ With the unknowns u of the free nodes and s of the frames, an iteration of a ste
     [A  C ] [δu]     [r_u]
     [Cᵀ S ] [δs] = − [r_s],    A = b M + c D + K,
 
-where b and c are derivatives of the time integration. With Y = A⁻¹C, the frames obey
+where b and c are derivatives of the time integration, and r are residuals. S contains the stiffness
+and inertia of the nodes that move with the frames, C their coupling. With Y = A⁻¹C, the frames obey
 
     (S − CᵀY) δs = −(r_s − Yᵀr_u),    δu = −A⁻¹r_u − Y δs.
 
@@ -73,7 +74,7 @@ class MeshSolver:
 
     Attributes:
         factorizations: Number of factorizations.
-        coefficients: The coefficients b, c and the factor of c D + K in A; None without a factor.
+        coefficients: The coefficients b, c and the scale of c D + K in A; None without a factor.
         state: State of the body at the factorization.
     """
 
@@ -101,7 +102,7 @@ class MeshSolver:
         """Factorize A at a state and compute Y and S − CᵀY (collective).
 
         Args:
-            coefficients: b, c and the factor of c D + K.
+            coefficients: b, c and the scale of c D + K.
             state: State of the body.
             spin: Angular velocity of a steady rotation, shape (3,), rad/s; by default none.
 
@@ -140,7 +141,7 @@ class MeshSolver:
         self.coefficients, self.state = coefficients, state
         self._frames = body.rotations_of(frames)
         self._rotation = self._rotations.at(state.u, self._frames)
-        self._set_turns(self._frames)
+        self._set_turns(self._frames)  # no rotation yet
         self._turn = self._force_turn = np.broadcast_to(np.eye(3), self._rotation.shape)
 
     def _options(self) -> Options:
@@ -172,7 +173,8 @@ class MeshSolver:
     def _pinned(self, A: PETSc.Mat, mass: float) -> list[tuple[int, float]]:
         """Add springs that hold a body without mass and rigid interfaces; return nodes, stiffness.
 
-        The border takes the springs out again, so that they do not change the solution.
+        Without them, A would be singular, because only the constraints of averaged interfaces hold
+        the body. The border subtracts the springs, so that they do not change the solution.
         """
         body = self._body
         if mass or len(body.held) or not body.constraints.size:
@@ -222,10 +224,11 @@ class MeshSolver:
         if middle is not None:
             self._force_turn = self._rotations.at(middle, rotations) @ back
 
-    def _set_turns(self, frames: Array) -> None:
-        """Set the turns of displacements and, in axes of the frames, of rotations."""
-        self._frame_turns = np.einsum("fij,fkj->fik", frames, self._frames)
-        first = self._body.num_frames - self._body.constraints.size // 6
+    def _set_turns(self, rotations: Array) -> None:
+        """Set the rotations since the factorization for frames with rotations (frames, 3, 3)."""
+        self._frame_turns = np.einsum("fij,fkj->fik", rotations, self._frames)
+        first = self._body.num_frames - self._body.constraints.size // 6  # averaged interface
+        # Each averaged interface has two vectors of gaps: of the position and of the rotation
         self._gap_turns = np.repeat(self._frame_turns[first:], 2, axis=0)
         turns = self._frame_turns.transpose(0, 2, 1)
         self._turns = np.stack([turns, np.broadcast_to(np.eye(3), turns.shape)], axis=1)
@@ -239,7 +242,7 @@ class MeshSolver:
         """
         result, multipliers = self._solution(forces, gaps)
         if delta is not None:
-            local = self._turned(delta, inverse=True)
+            local = self._turned_frames(delta, inverse=True)
             result = result + self._Y @ local
             multipliers = np.asarray(multipliers + self._E @ local)
         return self._whole(result), self._unbordered(multipliers)
@@ -294,17 +297,17 @@ class MeshSolver:
         """
         owned = _back(self._turn, forces[self._nodes.owned])
         raw = self._total(np.einsum("nik,ni->k", self._Y, owned))
-        return self._turned(raw + self._bordered(gaps) @ self._E)
+        return self._turned_frames(raw + self._bordered(gaps) @ self._E)
 
     def motion(self, delta: Array) -> tuple[Array, Array]:
         """Return Y δs, shape (nodes, 3), and the multipliers E δs, shape (m,) (collective)."""
-        local = self._turned(delta, inverse=True)
+        local = self._turned_frames(delta, inverse=True)
         return self._whole(self._Y @ local), self._unbordered(self._E @ local)
 
     def condensed(self) -> Array:
         """Return S − CᵀY, shape (6 frames, 6 frames)."""
-        rows = np.array([self._turned(column) for column in self._condensed.T]).T
-        return np.array([self._turned(row) for row in rows])
+        rows = np.array([self._turned_frames(column) for column in self._condensed.T]).T
+        return np.array([self._turned_frames(row) for row in rows])
 
     def destroy(self) -> None:
         """Free the factor."""
@@ -313,7 +316,7 @@ class MeshSolver:
             self._matrix.destroy()
         self._ksp = None
 
-    def _turned(self, vector: Array, *, inverse: bool = False) -> Array:
+    def _turned_frames(self, vector: Array, *, inverse: bool = False) -> Array:
         """Return forces (6 frames,) of the factorized body turned to the present body.
 
         With `inverse`, increments of the present frames are turned to the factorized body.

@@ -35,7 +35,7 @@ class Constraints:
     Args:
         interfaces: Averaged interfaces.
         first: Number of frames before theirs.
-        num_nodes: Number N of nodes.
+        num_nodes: Number of nodes of the body.
         idle: Projector (6, 6) on constraints of an interface without effect; see `Embedding`.
     """
 
@@ -43,7 +43,7 @@ class Constraints:
         self, interfaces: Sequence[AveragedInterface], first: int, num_nodes: int, idle: Array
     ) -> None:
         self._active: Array = np.eye(6) - idle
-        # Of all interfaces, (m, m)
+        # The same projector for the constraints of all interfaces, (m, m)
         self.idle: Array = np.asarray(np.kron(np.eye(len(interfaces)), idle), dtype=float)
         # Number, interface, rows of its constraints and columns of its frame
         self._parts = [
@@ -123,9 +123,9 @@ class Constraints:
         at_frames = np.zeros((self._columns, self._columns))
         for k, interface, rows, columns in self._parts:
             f = self._first + k
-            point = at.frames[f, :3], at.rotations[f], at.positions[interface.nodes]
+            motion = at.frames[f, :3], at.rotations[f], at.positions[interface.nodes]
             at_nodes[interface.nodes, :, columns], at_frames[columns, columns] = (
-                interface.second_derivatives(*point, multipliers[rows])
+                interface.second_derivatives(*motion, multipliers[rows])
             )
         return at_nodes, at_frames
 
@@ -148,8 +148,8 @@ class Border:
         total: Sum of an array over the ranks; by default this rank has all nodes.
 
     Attributes:
-        H: GᵀW − D with the lower right block D of the matrix, shape (m, m): Gᵀu + D μ = h. It is
-            without D at first.
+        H: GᵀW at first, shape (m, m). If the second row of the system is Gᵀu + D μ = h, the caller
+            subtracts D.
     """
 
     def __init__(self, G: Array, W: Array, total: Callable[[Array], Array] = np.asarray) -> None:

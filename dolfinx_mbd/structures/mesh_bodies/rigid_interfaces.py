@@ -81,5 +81,5 @@ class RigidInterface:
         D × (Rᵀf × θ) = D̂ (Rᵀf)^ θ.
         """
         local = forces @ R
-        products = self.levers.T @ local  # Σ D ⊗ g
+        products = self.levers.T @ local  # Σ D ⊗ Rᵀf
         return np.asarray(products.T - np.trace(products) * np.eye(3))

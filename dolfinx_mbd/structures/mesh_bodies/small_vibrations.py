@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 __all__ = ["SmallVibrations"]
 
 _SHIFT = 1e-8  # shift, relative to the largest squared frequency of the mesh
-_BALANCE = 1e-6  # largest unbalanced force, relative to the acting forces
+_BALANCE = 1e-6  # largest unbalanced force, or gap of joints, relative to the forces or the size
 _RANK = 1e-10  # singular values of B below this fraction of the largest are zero
 _SYMMETRY = 1e-9  # antisymmetric part of the stiffness that counts as round-off
-_DAMPING = 1e3  # damping in the matrix from which it is computed, relative to the stiffness
+_DAMPING = 1e3  # factor of the damping in a sum with K, from which K is then subtracted
 
 
 class _Part:
@@ -122,12 +122,13 @@ class _Part:
             forces = 2 * self.mass(np.asarray(spin_cross, dtype=float))
         if not self.is_damped:
             return forces
-        body = self.body.forces
+        forces_of_body = self.body.forces
         if self._damping is None:
-            body.set_state(self.unknowns.solver.state.u, np.zeros_like(self.body.nodes))
+            forces_of_body.set_state(self.unknowns.solver.state.u, np.zeros_like(self.body.nodes))
             # So large that the round-off of K in the difference does not matter
             rate = _DAMPING / (self.body.viscosity or 1.0)
-            self._damping, K = body.matrix(0.0, rate), body.matrix(0.0, 0.0)
+            self._damping = forces_of_body.matrix(0.0, rate)
+            K = forces_of_body.matrix(0.0, 0.0)
             self._damping.axpy(-1.0, K)
             self._damping.scale(1 / rate)
             K.destroy()
@@ -155,8 +156,8 @@ class SmallVibrations:
     Attributes:
         comm: Communicator of the meshes.
         names: Names of the mesh bodies.
-        shift: b, 1/s².
-        spin: Ω, shape (3,), rad/s.
+        shift: Shift b of the matrix K + b M, 1/s².
+        spin: Angular velocity Ω of the axes, shape (3,), rad/s.
         state: The state in balance, within the context.
         is_damped: Whether there is damping, a spin, or a stiffness that is not symmetric.
 
@@ -203,6 +204,7 @@ class SmallVibrations:
             for part in self._parts:
                 part.start(eqs, self.spin)
             shift = _SHIFT * max(part.largest_square(eqs) for part in self._parts)
+            # Above Ω², so that K + b M remains positive in spite of the softening by the spin
             self.shift = max(shift, 2 * float(self.spin @ self.spin))
             self._set_reactions(eqs, t)
             self._set_matrices(eqs, t)
@@ -234,6 +236,7 @@ class SmallVibrations:
             eqs.lam[:] = np.linalg.lstsq(tangent.B.T, right, rcond=_RANK)[0]
         for part in self._parts:
             part.unknowns.correct(step[part.v])
+            # The correction determines the multipliers; the displacements remain those of the state
             part.unknowns.static_unknowns = (
                 np.zeros_like(part.body.nodes), part.unknowns.multipliers
             )  # fmt: skip

@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 
 __all__ = ["StepUnknowns"]
 
-_LEAST_ERRORS = 3  # number of errors in a step from which its rate of convergence is known
-_COSTLY = 7.0  # number of further iterations that cost more than a new factorization
+_LEAST_ERRORS = 3  # number of errors in a step that an estimate of its convergence needs
+_COSTLY = 7.0  # number of further iterations that cost as much as a new factorization
 
 
 class StepUnknowns:
     """Displacements, velocities and accelerations of the free nodes in a step.
 
-    A stepper calls `predict`, then `put`, `error`, `correct` in each iteration. Between
+    A stepper calls `predict` once, then `put` (which writes the motion of the nodes into the
+    coordinates of the body), `error` and `correct` in each iteration. Between
     `start_condensation` and `end_condensation`, the body condenses its free nodes with the matrix
     of the step. An averaged interface has a frame that follows the mean motion of its nodes, by
     constraints with multipliers.
@@ -32,10 +33,17 @@ class StepUnknowns:
         body: The body.
 
     Attributes:
-        solver: Factor of the matrix of the free nodes.
-        conserves: Whether the forces of a step are those of its middle, with discrete gradients.
-        start: Coordinates of the body at the start of the step.
+        solver: Solver for the free nodes, with the factor of their matrix.
+        conserves: Whether the step conserves energy and momentum: its forces are then those at its
+            middle, and the elastic ones discrete gradients.
+        start: Coordinates of the body at the start of the step, which `predict` sets, or of a
+            static iteration.
         dt: Length of the step, s.
+        forces: Residual of the nodes, shape (nodes, 3), N.
+        multipliers: Multipliers of the averaged interfaces, shape (m,), N.
+        offset_factor: Factor from 1 to 0 of the forces that statics subtracts while it increases
+            the load; see `store_offset`.
+        spin: Angular velocity of a steady rotation in statics, shape (3,), rad/s.
     """
 
     def __init__(self, body: MeshBody) -> None:
@@ -48,7 +56,7 @@ class StepUnknowns:
         self.multipliers: Array = np.zeros(body.constraints.size)
         self._gaps: Array = np.zeros_like(self.multipliers)
         self.offset_factor = 0.0
-        self.spin: Array = np.zeros(3)  # angular velocity of a steady rotation in statics, rad/s
+        self.spin: Array = np.zeros(3)
 
     # ---- calls of the stepper -------------------------------------------------------------------
     def start_condensation(self) -> None:
@@ -62,9 +70,9 @@ class StepUnknowns:
     def initial_memory(self, q: Array) -> Array:
         """Return the memory at the start, shape (3, 3 N + m), for N nodes and m multipliers.
 
-        The first 3 N columns contain the algorithmic accelerations and those of the two steps
-        before the last one; the others contain the multipliers of the averaged interfaces of the
-        last three steps. Values of absent steps are NaN.
+        The first 3 N columns contain the algorithmic accelerations of the generalized-α method, and
+        the accelerations of the two steps before the last one; the others contain the multipliers
+        of the averaged interfaces in the last three steps. Values of absent steps are NaN.
         """
         _, _, accelerations = self._body.nodal_of(q)
         a = accelerations.ravel()
@@ -162,12 +170,12 @@ class StepUnknowns:
         error = self._errors[-1] if self._errors else 0.0
         if error <= 1.0 or len(self._errors) < _LEAST_ERRORS:
             return False
-        second_last, before, last = self._errors[-3:]
+        first, second, last = self._errors[-3:]
         # The first errors of a step are nearly equal even if the iteration converges fast, so that
         # the smaller of two rates of convergence counts
-        ratio = min(last / before, (last / second_last) ** 0.5)
+        ratio = min(last / second, (last / first) ** 0.5)
         if ratio < 1.0 and np.log(error) < -_COSTLY * np.log(ratio):
-            return False
+            return False  # less than `_COSTLY` further iterations suffice
         assert self.solver.coefficients is not None
         self.factorize_at(q)
         u, _, _ = self._body.nodal_of(q)
@@ -213,7 +221,7 @@ class StepUnknowns:
         return float(np.abs(change).max())
 
     def inverted(self, q: Array) -> str:
-        """Return a text about an inverted cell of the body; empty without one (collective)."""
+        """Return a text about an inverted cell; empty without inversion (collective)."""
         u, w, _ = self._body.nodal_of(q)
         self._body.forces.set_state(u, w)
         cell = self._body.forces.inverted_cell()
@@ -258,7 +266,7 @@ class StepUnknowns:
         self.multipliers = (self.multipliers.reshape(-1, 3) @ R.T).ravel()
 
     def store_offset(self) -> None:
-        """Store the present forces at the nodes; `offset_factor` times them is subtracted."""
+        """Store the present forces at the nodes, which are subtracted times `offset_factor`."""
         self._offset = self.forces.copy()
 
     def offset(self) -> Array:
@@ -272,7 +280,7 @@ class StepUnknowns:
         (_, _, a), (now, *_) = self._body.nodal_of(q), multipliers
         algorithmic = np.concatenate([(a + ratio * (old - a)).ravel(), now])
         a = np.concatenate([a.ravel(), now])
-        # The parabola through the last three values, at the earlier times of the longer steps
+        # The parabola through the last three values, at one and two longer steps before the last
         _, last, second_last = memory
         slope = a - last
         curve = np.zeros_like(a) if np.isnan(second_last[0]) else a - 2 * last + second_last
@@ -332,7 +340,7 @@ class StepUnknowns:
 
 
 def _extrapolated(now: Array, last: Array, second_last: Array) -> Array:
-    """Return the next values from those of up to three steps; missing values are NaN."""
+    """Extrapolate the values of up to three steps; absent ones are NaN, without any it is 0."""
     if np.isnan(now).any():
         return np.zeros_like(now)
     if np.isnan(last).any():

@@ -8,7 +8,7 @@ and rotations s of the interface frames and of the other bodies:
 where μ are the changes of the reactions and G is the gradient of the constraints. The tangent
 stiffness K at the equilibrium contains the stress, the loads and the derivatives of the constraints
 times their reactions. Block Lanczos with (K + b M)⁻¹M gives the modes without damping. The mesh
-bodies condense their free nodes as in a time step; the shift b has the place of ∂ẍ/∂x, the
+bodies condense their free nodes as in a time step; the shift b takes the place of ∂ẍ/∂x, the
 derivative of the accelerations in the iteration matrix of the step.
 
 Damping and forces that do not conserve energy couple these modes, and so do the gyroscopic forces

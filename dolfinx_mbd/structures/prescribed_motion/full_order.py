@@ -90,6 +90,8 @@ class StiffeningMatrices:
         for c in np.flatnonzero(active):
             self._sum.axpy(factors[c], self._matrix(int(c)), structure=SAME)
         weights = np.where(active, factors, 0.0)
+        # Forces f of a rigid interface do work in the second-order motion of its nodes; with their
+        # virial V = Σ f⊗ξ, the stiffness is sym V − tr V I, see `reduction.stiffening`
         virials = (np.tensordot(weights, self.cases.virials[:, k], axes=1) for k, _ in self._rigid)
         matrices = [(V + V.T) / 2 - np.trace(V) * np.eye(3) for V in virials]
         self._rotation_stiffness = matrices if dim == 3 else [B[2:, 2:] for B in matrices]

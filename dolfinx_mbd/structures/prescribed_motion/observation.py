@@ -66,10 +66,10 @@ class Transient:
     interfaces: Mapping[str, PointHistory]
     fields: FieldHistory
     space: fem.FunctionSpace  # space of the displacements
-    positions: Array  # x at the owned blocks, m
+    positions: Array  # of the owned nodes in the undeformed body, shape (owned nodes, dim), m
     num_dofs: int  # number of degrees of freedom of all ranks
     num_steps: int
-    num_solves: int  # number of solves with the constant factor in all steps
+    num_solves: int  # number of solves with the factorized constant matrix in all steps
     most_solves: int  # largest number of these solves in a step
 
     __repr__ = short_repr

@@ -36,7 +36,7 @@ from dolfinx_mbd.time_integration import GeneralizedAlpha
 Start = Literal["quasi-static", "undeformed"] | tuple[ArrayLike, ArrayLike]
 
 MAX_STEPS = 1e9  # maximum number of steps of a run; more steps indicate a wrong time
-MAX_SOLVES = 30  # maximum number of solves with the constant factor in one step
+MAX_SOLVES = 30  # maximum number of solves with the factorized S in one step
 PLAIN_CONTRACTION = 0.3  # largest reduction factor of the residual for plain corrections
 ROUND_OFF_STEPS = 1000.0  # velocities below displacement/(this number · dt) count as round-off
 
@@ -89,7 +89,7 @@ class MotionStepper:
 
     `tolerance` is the error of the linear system of a step, relative to the largest displacement
     and velocity so far. `steps` is the number of steps, `solves` the number of solves with the
-    constant factor, and `most_solves` the largest number of these solves in one step.
+    factorized S, and `most_solves` the largest number of these solves in one step.
     """
 
     def __init__(

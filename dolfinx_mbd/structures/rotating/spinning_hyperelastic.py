@@ -1,6 +1,7 @@
 """Equilibrium of a spinning hyperelastic body at large displacements, and vibrations about it.
 
-With the energy density W(u) and the stiffness K_s of the springs, the equilibrium makes
+With the energy density W(u), the stiffness K_s of the springs, and rotation with the speed Ω about
+the unit vector n through the point p, the equilibrium makes
 
     ∫ W(u) + ½ uᵀ K_s u - ½ Ω² ∫ρ |n×(x-p+u)|²
 
@@ -57,7 +58,9 @@ class SpinningEquilibrium:
     speed: float  # Ω, rad/s
     displacement: fem.Function  # u
     tangent: PETSc.Mat  # second derivative of the energy, with spin softening; unit rows if held
-    negative: int | None  # number of negative eigenvalues of the tangent, or None; stable if zero
+    # Number of negative eigenvalues of the tangent: the body is stable if it is zero. None if the
+    # linear solver does not count them
+    negative: int | None
     iterations: tuple[int, ...]  # number of Newton iterations in each load step
 
     __repr__ = short_repr
@@ -154,7 +157,7 @@ class _Newton:
         self.tangent = fem_petsc.create_matrix(self.stiffness)
 
     def residual(self, speed: float) -> Array:
-        """Return load minus internal force, zero at held degrees of freedom."""
+        """Return the load minus the forces of strain and springs, 0 at held degrees of freedom."""
         s, owned = self.structure, len(self.structure.load)
         b = fem.assemble_vector(self.force)
         b.scatter_reverse(la.InsertMode.add)
@@ -182,9 +185,11 @@ class _Newton:
     def step(self, speed: float, max_iterations: int) -> int:
         """Iterate until the work of a correction is negligible; return the number of iterations."""
         comm, load = self.structure.problem.comm, self.structure.load
+        failure = f"after {max_iterations} iterations"
         for k in range(1, max_iterations + 1):
             r = self.residual(speed)
             if not comm.allreduce(bool(np.isfinite(r).all()), op=MPI.LAND):
+                failure = f"because the forces are not finite in iteration {k}"
                 break
             self.factorize(speed)
             correction = solve(self.structure.factor.ksp, r[:, None])[:, 0]
@@ -195,8 +200,8 @@ class _Newton:
             if work <= TOLERANCE**2 * total or total == 0:
                 return k
         raise SpinningEquilibriumError(
-            f"no equilibrium at {speed:.6g} rad/s after {k} iterations; use more steps, or a "
-            "speed below the speed at which the body bursts or buckles"
+            f"no equilibrium at {speed:.6g} rad/s {failure}; use more steps, or a speed below the "
+            "speed at which the body bursts or buckles"
         )
 
 

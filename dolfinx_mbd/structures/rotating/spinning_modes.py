@@ -50,8 +50,9 @@ class RotatingModes(Eigenvalues):
             the imaginary part are M-orthogonal, and the real part is not smaller than the imaginary
             part. (The phase of a circular mode is arbitrary.)
         space: Displacement space.
-        negative: Number of negative eigenvalues of the stiffness K(Ω), or None if unknown. The body
-            is stable if this number is zero, and unstable if it is odd.
+        negative: Number of negative eigenvalues of the stiffness K(Ω), or None if the linear solver
+            does not count them. The body is stable if this number is zero, and unstable if it is
+            odd.
 
     Example:
         >>> modes.negative, bool(np.all(modes.frequencies > 0))
@@ -101,7 +102,8 @@ def rotating_modes(
         speed: Ω, rad/s.
         num_modes: Number of modes; more are returned if more are unstable.
         coriolis: Whether Coriolis forces Ω G act.
-        stiffening: Whether to include K_σ; without it, a fast body appears unstable.
+        stiffening: Whether to include K_σ. Without it, spin softening makes a fast body appear
+            unstable.
 
     Returns:
         Eigenvalues, shapes and whirl.

@@ -258,11 +258,12 @@ def _match(comm: Any, previous: Modes, modes: Modes, step: float) -> NDArray[np.
     old_values, new_values = previous.eigenvalues[:, None], modes.eigenvalues
     scale = np.maximum(np.abs(old_values) + abs(step), 1e-300)
     cost = np.full((n, k), np.inf)
-    for overlap, rate in (
+    # Each mode, and its conjugate
+    for overlap, values in (
         (rr + ii + 1j * (ri - ir), new_values),
         (rr - ii - 1j * (ri + ir), new_values.conj()),
     ):
-        change = np.minimum(np.abs(rate - old_values) / scale, MAX_CHANGE)
+        change = np.minimum(np.abs(values - old_values) / scale, MAX_CHANGE)
         cost = np.minimum(cost, 1 - np.abs(overlap) ** 2 + CHANGE_WEIGHT * change)
     return np.asarray(scipy.optimize.linear_sum_assignment(cost)[1])
 

@@ -88,12 +88,12 @@ class RotatingStructure:
             self.springs = _symmetric_matrix(springs, problem.space, "springs")
             self.stiffness.axpy(1.0, self.springs)
         self.damping = _damping_matrix(problem, self.stiffness, self.mass, dampings)
-        self.damped = _is_positive_definite(dampings)
+        self.damped = _is_positive_definite(dampings)  # whether D damps every motion
         constrain(self.stiffness, held, 1.0)
         for A in (self.mass, gyroscopic, softening, self.damping, self.springs):
             if A is not None:
                 constrain(A, held, 0.0)
-        # Factor of K at the last speed
+        # Factor of K(Ω) at the last speed, at first at rest
         self.factor = SymmetricFactor(self.stiffness.copy(), **solver)
         if self.factor.factorize():
             raise InputError("the stiffness at rest is not positive definite: check the springs")

@@ -216,7 +216,7 @@ def test_a_free_cable_keeps_momentum_and_energy() -> None:
         assert np.allclose(P[:, 2], P[0, 2] - 3.0 * mass * run.time, atol=1e-10)
         assert np.allclose(P[:, :2], P[0, :2], atol=1e-10)
         first = np.array([[0, 1.0, 0], [-1.0, 0, 0], [0, 0, 0]])  # r × g is in the plane x, y
-        centre = np.array([rod._mass[:3] @ q + rod._first for q in run.q])
+        centre = np.array([rod._mass[:3] @ q + rod._first_moment for q in run.q])
         torque = -3.0 * centre @ first.T
         L = P[:, 3:] - cumulative_trapezoid(torque, run.time, axis=0, initial=0.0)
         errors.append([np.abs(L - L[0]).max(), np.abs(energy.total - energy.total[0]).max()])

@@ -201,6 +201,12 @@ def test_mechanisms_without_conserving_steps() -> None:
         with pytest.raises(InputError) as error:
             mbd.simulate(system, t_end=0.1, dt=0.1, method=method)
         assert error.value.argument == "energy"
+    constant = 1e9  # J/m³; the error states the change of the energy, which it does not affect
+    body = MeshBody("bar", model, energy=lambda u: linear_elastic(u, SOFT) + constant)
+    with pytest.raises(InputError, match="strained body changes it by") as error:
+        mbd.simulate(mbd.System([body]), t_end=0.1, dt=0.1, method=method)
+    stated = float(str(error.value).split("changes it by ")[1].split()[0])
+    assert 0.0 < stated < 0.01 * constant * 0.04  # volume 0.04 m³
     with pytest.raises(InputError) as error:
         GeneralizedAlpha(0.0, 0.0, 0.25, 0.5, conserves=True)
     assert error.value.argument == "conserves"
