@@ -72,7 +72,7 @@ def equivalent_range(
 
     Args:
         history: Values of the signal, shape (nt,).
-        slope: Exponent k of the line, for example 3 to 5 for welds and 10 for smooth steel.
+        slope: Exponent of the line, for example 3 to 5 for welds and 10 for smooth steel.
         cycles: Number of equivalent cycles; by default one. For an equivalent load at 1 Hz, give
             the duration of the signal in seconds.
         residue: See `count_cycles`.
@@ -84,11 +84,12 @@ def equivalent_range(
         >>> mbd.durability.equivalent_range([-2, 1, -3, 5, -1, 3, -4, 4, -2], 3)
         10.303998196442722
     """
-    k = number("slope", slope, positive=True)
+    exponent = number("slope", slope, positive=True)
     total = number("cycles", cycles, positive=True)
     ranges, _, counts = count_cycles(history, residue)
     largest = ranges.max(initial=0.0)
     if not largest:
         return 0.0
     # Powers of relative ranges do not overflow
-    return float(largest * (counts @ (ranges / largest) ** k / total) ** (1 / k))
+    sum_of_damages = counts @ (ranges / largest) ** exponent
+    return float(largest * (sum_of_damages / total) ** (1 / exponent))

@@ -78,8 +78,8 @@ class SNLine(NamedTuple):
 class StrainLife:
     """Constants of Coffin and Manson, ε_a = σ'_f/E (2N)^b + ε'_f (2N)^c, at zero mean stress.
 
-    Neuber's rule converts elastic to elastic-plastic stress on the cyclic curve
-    ε_a = σ_a/E + (σ_a/K')^(1/n').
+    ε_a is the amplitude of the strain and N the number of cycles to failure. Neuber's rule converts
+    elastic to elastic-plastic stress on the cyclic curve ε_a = σ_a/E + (σ_a/K')^(1/n').
 
     Attributes:
         young: Young's modulus E, Pa.
@@ -209,7 +209,7 @@ class FatigueMaterial:
     def basquin(
         cls, name: str, strength: float, exponent: float, *, cycles: float = 1e6, **data: Any
     ) -> FatigueMaterial:
-        """Return the material of the line S = σ'_f (2N)^b.
+        """Return the material of the line S = σ'_f (2N)^b of amplitudes S and cycles N.
 
         Args:
             name: Name of the material.

@@ -119,6 +119,8 @@ class FatigueResult:
         material: Fatigue data.
         line: S-N line with all factors, or None for strain life.
         body: The body.
+        comm: Communicator of the analysis, or None.
+        locations: The points in the cells, for fields; None if the points are on the surface.
 
     Example:
         >>> period = np.sin(np.linspace(0, 2 * np.pi, 41))
@@ -201,10 +203,11 @@ class FatigueResult:
         comm = self._distribution
         low = self.points.min(axis=0, initial=np.inf)
         high = self.points.max(axis=0, initial=-np.inf)
-        here = (low, high, len(self.points))
-        lows, highs, counts = zip(*([here] if comm is None else comm.allgather(here)), strict=True)
+        local = (low, high, len(self.points))
+        parts = [local] if comm is None else comm.allgather(local)
+        lows, highs, counts = zip(*parts, strict=True)
         size = float(np.linalg.norm(np.max(highs, axis=0) - np.min(lows, axis=0)))
-        first = 0 if comm is None else sum(counts[: comm.rank])  # number of the first point here
+        first = 0 if comm is None else sum(counts[: comm.rank])  # number of this rank's first point
         radius = APART * size if apart is None else number("apart", apart, positive=True, unit="m")
         places = worst_places(
             comm,
@@ -233,7 +236,7 @@ class FatigueResult:
                     distance=place.distance,
                 )
             entries = [entry] if comm is None else comm.allgather(entry)
-            table.append(next(known for known in entries if known is not None))
+            table.append(next(entry for entry in entries if entry is not None))
         return FatigueTable(table)
 
     def _values(self) -> dict[str, Array]:

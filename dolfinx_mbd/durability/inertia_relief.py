@@ -182,8 +182,9 @@ def _equilibrium(
 def _warn_of_missing_energy(body: ReducedBody, wrenches: Mapping[str, Array], eta: Array) -> None:
     """Warn if the modes omit a large share of the strain energy due to the wrenches.
 
-    If E_k is the missing energy of component k of the wrenches, the missing energy of all
-    components together is at most (Σ √E_k)². If the reduction has omitted no elastic mode, the
+    If E_k is the missing energy due to component k of the wrenches alone, that of all components
+    together is at most (Σ √E_k)². E_k is half the missing fraction of the work of a unit load,
+    times the square of the component. If the reduction has omitted no elastic mode, the
     constraint modes represent self-equilibrated wrenches exactly. The missing energy then depends
     on the resultant only, and the bound also holds for a wrench with this resultant at one
     interface.

@@ -292,7 +292,7 @@ def point_damage(task: _Task, modes: Array) -> Array:
     histories = np.ascontiguousarray(task.eta.T)
     bytes_of_a_point = 6 * histories.itemsize * histories.shape[1]
     block = max(1, int(BLOCK_BYTES / bytes_of_a_point))
-    normals, spacing = half_sphere(task.planes)
+    normals, angles = half_sphere(task.planes)
     common = (task.offsets, task.weights, task.law, task.closed)
     for start in range(0, len(active), block):
         rows = active[start : start + block]
@@ -301,7 +301,7 @@ def point_damage(task: _Task, modes: Array) -> Array:
         part = np.zeros((len(rows), len(COLUMNS)))
         if task.criterion in ("normal", "shear"):
             shear = task.criterion == "shear"
-            plane_damage(stress, normals, spacing, shear, *common, part)
+            plane_damage(stress, normals, angles, shear, *common, part)
         else:
             scalar_damage(_signed_stress(stress.transpose(1, 0, 2), task.criterion), *common, part)
         out[rows] = part

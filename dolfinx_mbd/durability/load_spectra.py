@@ -57,8 +57,10 @@ def load_spectrum(
     status = study["case_status"].values.ravel()
     eta = study[key].values.reshape(count, *study[key].shape[len(shape) :])
     times = study["time"].values
-    own_times = times.ndim > len(shape)  # otherwise all cases have the same times
-    times = times.reshape(count, -1) if own_times else np.tile(times, (count, 1))
+    if times.ndim > len(shape):  # otherwise, all cases have the same times
+        times = times.reshape(count, -1)
+    else:
+        times = np.tile(times, (count, 1))
     runs = []
     for k, share in enumerate(weights.ravel()):
         if share == 0.0:

@@ -23,18 +23,18 @@ def freedom(system: System) -> list[str]:
     """Return the lines about degrees of freedom, redundant constraints and the assembly."""
     system = system.with_rigid_bodies  # mesh bodies are assembled as rigid bodies
     velocities = system.num_velocities - len(system.states)
-    held, elastic = system.num_constraints, len(system.elastic)
+    constraints, elastic = system.num_constraints, len(system.elastic)
     eqs = Assembler(system)
     eqs.q[:] = coordinates(system)
     try:
         limit = assemble(eqs, 0.0)
     except AssemblyError as error:
-        return [f"{velocities} coordinates, {held} constraints; {error}"]
+        return [f"{velocities} coordinates, {constraints} constraints; {error}"]
     large_moves = [move for move in moves(eqs, 0.0) if move.relative > _MOVED]
     redundant = redundant_rows(eqs, limit)
-    free = velocities - held + len(redundant)
+    free = velocities - constraints + len(redundant)
     line = f"degrees of freedom   {free}"
-    line += f" = {velocities} coordinates − {held} constraints"
+    line += f" = {velocities} coordinates − {constraints} constraints"
     line += f" + {len(redundant)} redundant" if redundant else ""
     lines = [line, *(f"redundant            {item}" for item in redundant)]
     if len(system.states):
@@ -42,7 +42,7 @@ def freedom(system: System) -> list[str]:
     if elastic:
         rows = {r.row for r in redundant}
         carried = [r for r in redundant_rows(eqs, limit, system.rigid) if r.row not in rows]
-        rigid = len(system.rigid) - held + len(rows) + len(carried)
+        rigid = len(system.rigid) - constraints + len(rows) + len(carried)
         lines[0] += f": {rigid} of rigid motions, {free - rigid} of deformations"
         lines += _carried(system, eqs, carried, limit)
     return lines + [f"moved by assembly    {move}" for move in large_moves]

@@ -88,9 +88,9 @@ class _Scope:
     part: str = ""
     sets: dict[tuple[str, str], dict[str, list[int]]] = field(default_factory=dict)
     names: dict[tuple[str, str], str] = field(default_factory=dict)
-    sections: list[dict[str, str]] = field(default_factory=list)
-    axes: dict[str, Any] = field(default_factory=dict)
-    elements: set[int] = field(default_factory=set)
+    sections: list[dict[str, str]] = field(default_factory=list)  # options of *SOLID SECTION
+    axes: dict[str, Any] = field(default_factory=dict)  # by the name of the *ORIENTATION
+    elements: set[int] = field(default_factory=set)  # numbers, unique within a scope only
 
     def add(self, kind: str, name: str, numbers: list[int], instance: str = "") -> None:
         """Add numbers to a set, for an instance in the assembly."""
@@ -128,7 +128,7 @@ class _Deck:
         self.left_out = LeftOut()
         self.remarks: list[str] = []
         self.scopes = [_Scope("DECK")]
-        self.closed: dict[tuple[str, str], _Scope] = {}
+        self.closed: dict[tuple[str, str], _Scope] = {}  # scopes that have ended, by kind and name
         self.materials = AbaqusMaterials()
         self.section_options: dict[str, dict[str, str]] = {}
         self.axes: dict[str, Any] = {}  # axes of the sections, by their sets
@@ -219,8 +219,8 @@ class _Deck:
         numbers = list(_first_numbers(data))
         for line in data:
             count = line.rstrip().rstrip(",").count(",")
-            if not 0 < count < 4:
-                text = f"a node has {count} coordinates instead of 3"
+            if not 0 < count < 4:  # Abaqus takes missing coordinates as zero
+                text = f"a node has {count} coordinates instead of 1 to 3"
                 raise MeshError(f"{text}: '{line.strip()}'")
         self.nodes.update(numbers)
         if "NSET" in options:
@@ -252,10 +252,14 @@ class _Deck:
         return f"*ELEMENT, TYPE={f'C3D{size}' if solid else kind}\n"
 
     def check(self) -> None:
-        """Raise an error if an element or a set has a node or an element that does not exist."""
+        """Raise an error without elements, and for nodes of solids and sets that do not exist.
+
+        A set with an element that does not exist gives a remark only.
+        """
         if not self.elements:
             what = "elements (*ELEMENT)" if self.nodes else "nodes and elements (*NODE, *ELEMENT)"
             raise MeshError(f"it has no {what}; it is empty, incomplete or of another program")
+        # A node may be missing because its keyword is misspelt and therefore unknown
         hint = "".join(f"; {text}" for text in self.left_out.unknown())
         if missing := self.solid_nodes - self.nodes:
             raise MeshError(f"elements have the node {min(missing)}, which does not exist{hint}")
@@ -353,6 +357,7 @@ def _add_block(deck: _Deck, keyword: str, line: str, data: list[str], *, in_step
         deck.scopes[-1].sections.append(options)
     if keyword == "ORIENTATION":
         deck.scopes[-1].axes[options.get("NAME", "").upper()] = _axes(options, data)
+    # The first line of data of an instance is its translation, the second one its rotation
     deck.has_rotated_instance |= keyword == "INSTANCE" and len(data) > 1
     if keyword in ("NSET", "ELSET"):
         deck.add_set(keyword, options, _rows(data))

@@ -137,11 +137,11 @@ def _elastic(blocks: Mapping[str, tuple[Mapping[str, str], list[list[str]]]]) ->
             return {"young": values[:3], "poisson": values[3:6], "shear": values[6:]}
         (c11, c12, c22, c13, c23, c33), shear = values[:6], values[6:]
         try:
-            S = np.linalg.inv([[c11, c12, c13], [c12, c22, c23], [c13, c23, c33]])
+            compliance = np.linalg.inv([[c11, c12, c13], [c12, c22, c23], [c13, c23, c33]])
         except np.linalg.LinAlgError:
             raise _Unusable("its matrix *ELASTIC is singular") from None
-        ratios = -S[0, 1] / S[0, 0], -S[0, 2] / S[0, 0], -S[1, 2] / S[1, 1]
-        moduli = tuple(float(1 / S[k, k]) for k in range(3))
+        moduli = tuple(float(1 / compliance[k, k]) for k in range(3))
+        ratios = tuple(-compliance[i, j] * moduli[i] for i, j in ((0, 1), (0, 2), (1, 2)))
         return {"young": moduli, "poisson": tuple(map(float, ratios)), "shear": shear}
     raise _Unusable(f"*ELASTIC, TYPE={kind} is not read")
 

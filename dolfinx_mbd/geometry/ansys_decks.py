@@ -48,6 +48,7 @@ def ansys_materials(text: str) -> dict[int, DeckMaterial]:
             table = tables.setdefault(int(words[1]), {}).setdefault(label, {})
             table.update({start + k: number(w) for k, w in enumerate(values) if w})
         except (ValueError, IndexError):  # for example, the name of a parameter instead of a number
+            # The whole line takes the place of a model of this material, which makes it unusable
             match = re.search(r"\d+", words[1] if len(words) > 1 else "")
             if match:
                 models.setdefault(int(match[0]), []).append(f"line {line.strip()!r}")
@@ -56,6 +57,7 @@ def ansys_materials(text: str) -> dict[int, DeckMaterial]:
 
 
 _ANSYS_ELASTICITY = {"HYPER", "ANEL", "ELAS", "ELASTIC", "USER", "BB", "MOONEY", "SMA"}
+"""Labels of the command TB for elasticity that replaces the constants of MP."""
 
 
 def _ansys_material(
@@ -173,11 +175,11 @@ def without_other_elements(text: str) -> tuple[str, LeftOut]:
     lines, left_out = text.splitlines(), LeftOut()
     types = _ansys_types(lines)
     removed: set[int] = set()
-    for _, kind, _, element in _ansys_elements(lines):
+    for _, kind, _, lines_of_element in _ansys_elements(lines):
         name = ansys_element(types.get(kind, 0))
         left_out.add(name, f"of type {types.get(kind, 0)}")
         if name and name not in _ANSYS_FACETS:
-            removed.update(element)
+            removed.update(lines_of_element)
     for line in lines:
         word = line.partition(",")[0].strip().upper()
         left_out.add(_ANSYS_COMMANDS.get(word), word)
@@ -221,7 +223,7 @@ def _ansys_elements(lines: list[str]) -> Iterator[tuple[int, int, int, range]]:
     known: set[int] = set()
     while k < len(lines):
         head = lines[k].strip().upper()
-        for command in head.split("$"):
+        for command in head.split("$"):  # several commands in a line are separated by $
             if match := re.match(r"\s*MAT\s*,\s*(\d+)", command):
                 active_material = int(match[1])
             if match := re.match(r"\s*TYPE\s*,\s*(\d+)", command):

@@ -191,6 +191,7 @@ class Crankshaft:
         yield "throw_angles", distance >= margin, text
         for (_, before), (after, _) in pairwise(pins):
             distance = _angle_between(before, after) * 0.5 * float(self.main_diameter)
+            # At equal angles, both holes begin at the same point of the main journal
             valid = distance < 1e-9 * radius or distance >= 2 * float(self.oil_holes)
             text = f"at most {0.5 * distance:.4g} m, so that holes in one main journal do not meet"
             yield "oil_holes", valid, text
@@ -222,7 +223,10 @@ class Crankshaft:
             yield "oil_holes", mouth <= 0.5 * length - fillet - margin, text
 
     def _hole_line(self) -> tuple[float, float]:
-        """Return the position of a hole along its throw at a main journal, and dx/dz."""
+        """Return x of the axis of a hole in the middle of its main journal, m, and dx/dz.
+
+        x is the coordinate from the main axis towards the pin.
+        """
         start = -0.5 * float(self.main_diameter)
         end = float(self.crank_radius) + 0.5 * float(self.pin_diameter)
         return start, (end - start) / self._pin_distance
@@ -269,7 +273,7 @@ class Crankshaft:
 
     @property
     def _pin_distance(self) -> float:
-        """Distance along z between a pin and the main journal beside it, m."""
+        """Distance along z between the middles of a pin and of the main journal beside it, m."""
         lengths = 0.5 * (float(self.main_length) + float(self.pin_length))
         return lengths + float(self.web_thickness)
 
@@ -421,14 +425,15 @@ class Crankshaft:
 
     def _add_holes(self, occ: Any) -> list[tuple[int, int]]:
         """Return the cylinders of the oil holes, which project from the journals."""
-        (start, slope), half = self._hole_line(), self._pin_distance
-        rise = slope * half  # along the throw, between the ends of a hole
+        (start, slope), distance = self._hole_line(), self._pin_distance
+        rise = slope * distance  # along the throw, between the ends of a hole
         beyond = float(self.oil_holes) / rise  # length that projects at each end / length
         holes = []
         for k, (pin, z) in enumerate(self._pins):
             throw, side = pin / abs(pin), -1 if self._stagger and k % 2 else 1  # towards the pin
             first, step = throw * (start - beyond * rise), throw * (1.0 + 2.0 * beyond) * rise
-            bottom, height = z - side * (1.0 + beyond) * half, side * (1.0 + 2.0 * beyond) * half
+            bottom = z - side * (1.0 + beyond) * distance
+            height = side * (1.0 + 2.0 * beyond) * distance
             base, axis = (first.real, first.imag, bottom), (step.real, step.imag, height)
             holes.append((3, int(occ.addCylinder(*base, *axis, 0.5 * float(self.oil_holes)))))
         return holes

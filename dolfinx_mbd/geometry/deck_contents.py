@@ -35,6 +35,7 @@ _ABAQUS_ELEMENTS = {
 }
 """Kinds of elements of Abaqus and CalculiX by the beginning of their type."""
 _ABAQUS_FACETS = re.compile(r"CPS|CPE|CAX|CGAX|SFM|DC|AC|F2D|F3D|DS")
+"""Beginnings of types whose elements give no remark, because they may only name facets."""
 
 _ABAQUS = {
     **dict.fromkeys(("BOUNDARY", "BASE MOTION", "SUBMODEL"), _SUPPORTS),
@@ -131,7 +132,7 @@ _ANSYS_COMMANDS = {
 
 
 def abaqus_element(kind: str) -> str | None:
-    """Return the kind of elements of a type of Abaqus, or None if they only name facets."""
+    """Return the kind of elements of a type of Abaqus, or None if they may only name facets."""
     if _ABAQUS_FACETS.match(kind):
         return None
     matches = (name for start, name in _ABAQUS_ELEMENTS.items() if re.match(start, kind))

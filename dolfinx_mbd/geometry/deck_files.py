@@ -351,12 +351,13 @@ def _groups_of_facets(
             continue
         free = {row for row in members[name] if row not in owner}
         others = sorted({owner[row] for row in members[name] - free})
+        names = ", ".join(f"'{other}'" for other in others)
         if others and free:
             count = len(members[name]) - len(free)
-            text = f"{count} facets of '{name}' belong to '{', '.join(others)}' only"
+            text = f"{count} facets of '{name}' belong to {names} only"
             notes.remarks.append(text)
         elif others:
-            text = f"all facets of '{name}' belong to '{', '.join(others)}', and it is not a group"
+            text = f"all facets of '{name}' belong to {names}, and it is not a group"
             notes.remarks.append(text)
         if free:
             result[name] = np.array(sorted(free))
@@ -370,12 +371,12 @@ def _facets_of_sets(
     """Return the rows of the facets with the given corners in each set of nodes or surfaces."""
     members: dict[str, set[int]] = {}
     used = np.unique(nodes)
-    used = used[used < len(mesh.points)]
+    used = used[used < len(mesh.points)]  # without the nodes that `_with_inner_nodes` has added
     for name, numbers in mesh.point_sets.items():
         inside = np.zeros(int(nodes.max()) + len(mesh.points) + 1, dtype=bool)
         inside[np.asarray(numbers, dtype=np.int64)] = True
         rows = np.flatnonzero(inside[corners].all(axis=1))
-        if len(rows) and not inside[used].all():
+        if len(rows) and not inside[used].all():  # a set of all nodes is no group
             members.setdefault(name, set()).update(map(int, rows))
     row_of = {tuple(map(int, row)): k for k, row in enumerate(corners)}
     count = corners.shape[1]

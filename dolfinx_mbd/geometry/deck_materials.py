@@ -91,9 +91,9 @@ def axes_of_points(a: Any, b: Any, axis: int = 1, degrees: float = 0.0) -> tuple
         axis: Number of the axis of the rotation, 1 to 3.
         degrees: Angle of the rotation, degrees.
     """
-    one, three = np.asarray(a, dtype=float), np.cross(a, b)
-    one, three = one / np.linalg.norm(one), three / np.linalg.norm(three)
-    axes = np.column_stack([one, np.cross(three, one), three])
+    first, third = np.asarray(a, dtype=float), np.cross(a, b)
+    first, third = first / np.linalg.norm(first), third / np.linalg.norm(third)
+    axes = np.column_stack([first, np.cross(third, first), third])
     angle, (j, k) = np.radians(degrees), [(1, 2), (2, 0), (0, 1)][axis - 1]
     rotation = np.eye(3)
     rotation[j, j] = rotation[k, k] = np.cos(angle)

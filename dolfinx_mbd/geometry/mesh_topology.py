@@ -18,7 +18,7 @@ _FACETS = {
     (3, 4): ((0, 1, 2), (0, 1, 3), (0, 2, 3), (1, 2, 3)),
     (3, 8): ((0, 1, 2, 3), (0, 1, 4, 5), (0, 3, 4, 7), (1, 2, 5, 6), (2, 3, 6, 7), (4, 5, 6, 7)),
 }
-"""Corners of the facets in gmsh's order, by dimension and number of corners of the cell."""
+"""gmsh's numbers of the corners of each facet, by dimension and number of corners of the cell."""
 
 _EDGES = {
     (3, 4): ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)),
@@ -28,7 +28,7 @@ _EDGES = {
         *((0, 4), (1, 5), (2, 6), (3, 7)),
     ),
 }
-"""Corners of the edges in gmsh's order, by dimension and number of corners of the cell."""
+"""gmsh's numbers of the corners of each edge, by dimension and number of corners of the cell."""
 
 
 def check_topology(
@@ -48,12 +48,13 @@ def check_topology(
     if copies:
         advice = "remove the copies (gmsh: model.mesh.removeDuplicateElements)"
         raise MeshError(f"{copies} of its {len(cells)} cells are given twice; {advice}")
-    expected = len(np.unique(cells[:, :num_corners]))
+    expected = len(np.unique(cells[:, :num_corners]))  # number of nodes, counted step by step
     inner = cells.shape[1] - num_corners  # nodes inside a cell, after those of edges and facets
     key = tdim, num_corners
     tables = [_EDGES[key], _FACETS[key]] if tdim == 3 else [_FACETS[key]]
     on_edges = np.full(cells.shape[1], False)  # nodes on edges; they are not inside facets
     for table in tables:
+        # Number of the edge or facet of each row of the table in each cell
         numbers = _numbers(cells[:, np.array(table)].reshape(-1, len(table[0])))
         if table is tables[-1] and (shared := np.bincount(numbers) > 2).any():
             kind = {1: "nodes", 2: "edges", 3: "facets"}[tdim]

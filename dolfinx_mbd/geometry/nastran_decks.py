@@ -1,9 +1,9 @@
 """Meshes of Nastran bulk data with their groups, parsed by pyNastran.
 
-Solids of each property become a set of cells. Sets of nodes are those of the cards SET1, SPC1 and
-ASET1, and the dependent nodes of RBE2 and RBE3 elements, whose reference nodes are usually those of
-interfaces. Shells on the surface of solids are sets of surface elements. The materials of solids
-are those of MAT1 cards.
+Solids of each property become a set of cells. Sets of nodes are those of the cards SET1, SPC, SPC1
+and ASET1, the dependent nodes of RBE2 elements and the independent nodes of RBE3 elements: all
+nodes but the reference node, which is usually that of an interface. Shells on the surface of solids
+are sets of surface elements. The materials of solids are those of MAT1 cards.
 """
 
 from __future__ import annotations

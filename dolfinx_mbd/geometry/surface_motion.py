@@ -26,7 +26,7 @@ WEIGHTS = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}
 """Weights of the central difference of fourth order, by the number of steps."""
 
 MAX_CURVATURE = 0.1
-"""Largest difference between forward and backward displacements, relative to the displacement."""
+"""Largest sum of forward and backward displacements, relative to the largest displacement."""
 
 
 class _Meshing(Exception):
@@ -207,7 +207,7 @@ def _extended(points: Array, displacements: Array, face: _Entity) -> Array:
     x = points[nodes] - points[nodes].mean(axis=0)
     design = np.column_stack([np.ones(len(x)), x / np.abs(x).max()])
     affine = design @ np.linalg.lstsq(design[~inside], displacements[boundary], rcond=1e-9)[0]
-    # The remainder r is zero in the graph Laplacian L r of the nodes inside, with weights W
+    # The remainder r satisfies L r = 0 at the nodes inside, with the graph Laplacian L of weights W
     weight = 1 / np.sum((x[ends[:, 0]] - x[ends[:, 1]]) ** 2, axis=1)
     W = coo_array((np.tile(weight, 2), (ends.T.ravel(), ends[:, ::-1].T.ravel()))).tocsr()
     L = (diags_array(W.sum(axis=1)) - W).tocsr()

@@ -28,7 +28,7 @@ _GROUPS = {
     **dict.fromkeys((2435, 2452, 2467, 2477), 4),
 }
 """Integers of a member of a group by the number of the dataset."""
-_UNITS = 164
+_UNITS = 164  # dataset with the units
 _NODE, _ELEMENT = 7, 8  # kinds of members of groups
 
 _BEAMS = (11, 21, 22, 23, 24)  # their elements have another line of integers
@@ -81,7 +81,7 @@ class _Contents:
             for name, members in _groups(rows, _GROUPS[number]):
                 self.groups.setdefault(name, []).extend(members)
         elif number == _UNITS:
-            self.unit = 1.0 / number_in(rows[1].split()[0])
+            self.unit = 1.0 / number_in(rows[1].split()[0])  # units in a metre
 
 
 def read_universal_mesh(path: Path) -> DeckMesh:

@@ -158,7 +158,7 @@ def test_sets_that_overlap_are_named(tmp_path: Path) -> None:
         mesh = mbd.read_mesh(path, comm)
     messages = [str(w.message) for w in records if isinstance(w.message, FileWarning)]
     assert (len(messages) == 1) == (comm.rank == 0)
-    assert all("of 'wide' belong to 'floor, left' only" in text for text in messages)
+    assert all("of 'wide' belong to 'floor', 'left' only" in text for text in messages)
     assert set(mesh.groups) == {"left", "floor", "wide", "one", "two"}
     assert integral(mesh, "floor") == pytest.approx(2.0)
     assert integral(mesh, "wide") == pytest.approx(3.0)

@@ -79,7 +79,8 @@ class RadiatedPower:
 
     Attributes:
         time: Times, shape (nt,), s.
-        velocities: Velocities whose squares add up to ∫v_n² dS, shape (nt, r), m²/s.
+        velocities: r velocities whose squares add up to ∫v_n² dS, shape (nt, r), m²/s; r is at
+            most the number 6 + n of the motions of the body.
         area: Area of the radiating surface, m².
         impedance: Impedance ρc of the fluid, N s/m³.
 
@@ -234,7 +235,8 @@ def radiated_power(
     rates = array("history.eta_rate", history.eta_rate, (len(time), count))
     moving = rigid_motion and hasattr(history, "velocity")
     frame = _frame_velocity(history, len(time)) if moving else np.zeros((len(time), 6))
-    # A factor F of B = F Fᵀ gives velocities with the squares |wᵀF|² = wᵀ B w = ∫ v_n² dS
+    # With B = `surface.products` = F Fᵀ and the generalized velocity w = (frame, rates), the
+    # velocities wᵀF have the sum of squares |wᵀF|² = wᵀ B w = ∫ v_n² dS
     values, vectors = np.linalg.eigh(surface.products)
     roots = np.sqrt(np.maximum(values, 0.0))
     relevant = roots > NEGLIGIBLE_ROOT * roots.max(initial=0.0)

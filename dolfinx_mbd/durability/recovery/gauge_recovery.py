@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 ANGLES = {"single": (0.0,), "rectangular": (0.0, 45.0, 90.0), "delta": (0.0, 60.0, 120.0)}
 """Angles of the grids of each kind of gauge, counterclockwise from outside, degrees."""
 
-STEPS = 16  # straight pieces from the centre of a grid to each of its ends
+STEPS = 16  # straight pieces of a line from the centre of a grid to each of its ends
 TOLERANCE = 0.01  # default distance from the surface / size of the body
 TOUCHING = 1e-6  # distance of a triangle that touches a point / size of the body
 FLAT = np.cos(np.deg2rad(30.0))  # at an edge, a normal differs by more than 30° from the mean
@@ -184,6 +184,8 @@ def gauge_derivatives(
             replace(g, position=zero, normal=zero, directions=np.zeros_like(g.directions))
             for g in modes.body.gauges
         )
+    # The velocity takes the place of a single mode, whose values at points are displacements
+    # of these points per unit of the parameter
     V = np.asfortranarray(velocity.reshape(-1, 1))
     skin = surface_skin(space, V)
     rates, size = skin.modes[0], float(np.linalg.norm(np.ptp(skin.points, 0)))
@@ -195,7 +197,7 @@ def gauge_derivatives(
     moved_gauges: dict[int, list[_AttachedGauge]] = {}
     strains = {}
     for k in WEIGHTS:
-        h = k * step
+        h = k * step  # change of the parameter
         surface = _Surface((skin.points + h * rates)[skin.triangles], size)
         moved = {key: x + h * shifts[key] for key, x in centres.items()}
         moved_gauges[k], lines = _attached(surface, specs, moved, size)
@@ -244,10 +246,10 @@ def _attached(
     for label, spec in specs.items():
         text = f"gauge {label!r}"
         centre, normal = surface.place(text, np.asarray(positions[label]), limit)
-        directions, size = _directions(text, spec, normal), float(spec.length)
-        patch = surface.around(centre, size)
-        lines += [patch.line(text, centre, direction, size) for direction in directions]
-        attached.append(_AttachedGauge(label, centre, normal, directions, size))
+        directions, grid_length = _directions(text, spec, normal), float(spec.length)
+        patch = surface.around(centre, grid_length)
+        lines += [patch.line(text, centre, direction, grid_length) for direction in directions]
+        attached.append(_AttachedGauge(label, centre, normal, directions, grid_length))
     return attached, lines
 
 
@@ -359,7 +361,10 @@ class _Surface:
         return candidates[rows, best], gaps[rows, best]
 
     def place(self, text: str, x: Array, tolerance: float) -> tuple[Array, Array]:
-        """Return the point of the surface nearest to a gauge and its normal, or raise an error."""
+        """Return the point of the surface nearest to x and the normal there, or raise an error.
+
+        `text` names the gauge in the errors.
+        """
         point, normal = self.nearest(x)
         gap = float(np.linalg.norm(point - x))
         if gap > tolerance:
@@ -379,9 +384,9 @@ class _Surface:
             )
         return point, normal
 
-    def line(self, text: str, centre: Array, direction: Array, size: float) -> Array:
+    def line(self, text: str, centre: Array, direction: Array, grid_length: float) -> Array:
         """Return points along a grid on the surface, from one end to the other, (points, 3)."""
-        step = size / (2 * STEPS)
+        step = grid_length / (2 * STEPS)
         halves = []
         for tangent in (-direction, direction):
             point, half = centre, []
@@ -390,11 +395,11 @@ class _Surface:
                 point, normal = self.nearest(ahead)
                 if np.linalg.norm(point - ahead) > BEND * step:
                     raise InputError(
-                        f"{text}: a grid of {size:.3g} m in the direction ({_numbers(direction)}) "
-                        f"crosses an edge of the body near ({_numbers(point)}); move the gauge or "
-                        "give a shorter length",
+                        f"{text}: a grid of {grid_length:.3g} m in the direction "
+                        f"({_numbers(direction)}) crosses an edge of the body near "
+                        f"({_numbers(point)}); move the gauge or give a shorter length",
                         argument="length",
-                        value=size,
+                        value=grid_length,
                     )
                 tangent = tangent - (tangent @ normal) * normal
                 tangent /= np.linalg.norm(tangent)

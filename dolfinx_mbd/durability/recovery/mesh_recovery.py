@@ -188,27 +188,29 @@ class MeshRecovery:
 
     def stress(self) -> Expr:
         """Return the Cauchy stress of the functions u and u̇ of this object as UFL, (3, 3)."""
-        u, body, place = self._u, self.body, self.body.embedding
-        F = place.deformation(u)
+        u, body, embedding = self._u, self.body, self.body.embedding
+        F = embedding.deformation(u)
         law = None
         if self.materials is not None:
             law = self.materials.law_in_space
-        if place.is_plane and body.energy == HOOKE:
+        if embedding.is_plane and body.energy == HOOKE:
             assert law is not None
             first_piola = F * law(self._green())
         else:
-            H = ufl.variable(F - ufl.Identity(3) if place.is_plane else ufl.grad(u))
-            energy = energy_of_gradient(body.energy_density, None if place.is_plane else u)
+            # H is the displacement gradient F − 1, with respect to which P = ∂W/∂H
+            is_plane = embedding.is_plane
+            H = ufl.variable(F - ufl.Identity(3) if is_plane else ufl.grad(u))
+            energy = energy_of_gradient(body.energy_density, None if is_plane else u)
             first_piola = ufl.diff(energy(H), H)
         if body.viscosity:
             assert law is not None
-            F_of_mesh = ufl.Identity(place.dim) + ufl.grad(u)  # F in the dimension of the mesh
-            rate = F_of_mesh.T * ufl.grad(self._velocity)
+            F_of_mesh = ufl.Identity(embedding.dim) + ufl.grad(u)  # F in the dimension of the mesh
+            rate = F_of_mesh.T * ufl.grad(self._velocity)  # its symmetric part is the strain rate
             first_piola += body.viscosity * F * law((rate + rate.T) / 2)
-        return place.rotated(first_piola * F.T / ufl.det(F))
+        return embedding.rotated(first_piola * F.T / ufl.det(F))
 
     def _evaluation(self, what: Any) -> tuple[Quantity, Callable[[MeshMotion, int], Array]]:
-        """Return the definition of a quantity, and the function of its ingredients, (k, points)."""
+        """Return the definition of a quantity, and the function of its components, (k, points)."""
         if callable(what):
             expressions = [checks.instance("what(u)", what(self._u), Expr)]
             shape, label = expressions[0].ufl_shape, getattr(what, "__name__", "expression")
@@ -234,12 +236,12 @@ class MeshRecovery:
 
     def _displacement(self) -> Expr:
         """Return the displacement in global axes, shape (3,)."""
-        place = self.body.embedding
-        if not place.is_plane:
+        embedding = self.body.embedding
+        if not embedding.is_plane:
             return self._u
         X = ufl.SpatialCoordinate(self.space.mesh)
-        moved = place.rotation_matrix() * place.vector(X + self._u)
-        return ufl.as_vector(place.origin.tolist()) + moved - place.vector(X)
+        moved = embedding.rotation_matrix() * embedding.vector(X + self._u)
+        return ufl.as_vector(embedding.origin.tolist()) + moved - embedding.vector(X)
 
     def _strain(self) -> Expr:
         """Return the Green-Lagrange strain, shape (3, 3), in the axes of the undeformed body."""

@@ -30,7 +30,7 @@ __all__ = ["ModeComparison", "compare_with_modes"]
 
 Array = NDArray[np.float64]
 
-_ITERATIONS = 30  # largest number of corrections of the rigid motion
+_ITERATIONS = 30  # largest number of corrections of the rigid motion, then the last one is used
 _ROTATION = 1e-13  # largest correction of the rotation at convergence, rad
 _NEGLIGIBLE_SHARE = 1e-12  # part of the mean square of a shape that is only round-off
 
@@ -211,10 +211,10 @@ def _orthogonal_shapes(
 
 def _check_same_mesh(body: MeshBody, reduction: Reduction) -> None:
     """Raise an error on every rank if the reduction has other nodes than the mesh body."""
-    one, other = body.forces.space, reduction.space
+    body_space, space = body.forces.space, reduction.space
     reason = None
-    if one is not other:
-        x, y = (V.tabulate_dof_coordinates() for V in (one, other))
+    if body_space is not space:
+        x, y = (V.tabulate_dof_coordinates() for V in (body_space, space))
         if x.shape != y.shape or not np.allclose(x, y, rtol=0, atol=1e-12 * np.ptp(x)):
             reason = "the reduction has other nodes than the mesh body; use one ElasticModel"
-    raise_together(one.mesh.comm, reason)
+    raise_together(body_space.mesh.comm, reason)

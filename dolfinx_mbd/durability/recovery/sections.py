@@ -140,13 +140,14 @@ def _mesh_section(
         number("width", width, positive=True, unit="m")
     motion, forces, X = recovery.motion(history), recovery.body.forces, recovery.body.nodes
     distance = (X - p) @ axes[:, 0] / _half_width(forces.space.mesh, p, axes[:, 0], width)
-    # nodes at the edges of the band are outside it on both sides, whatever their round-off
+    # Nodes at the edges of the band count as outside on both sides, in spite of round-off
     step, near = _smooth_step(distance), np.abs(distance) < 1 - 1e-9
     result = np.zeros((len(motion.time), 2, 3))
-    for row, u, w in zip(result, motion.displacement, motion.velocity, strict=True):
-        forces.set_state(u, w)
+    for row, u, velocity in zip(result, motion.displacement, motion.velocity, strict=True):
+        forces.set_state(u, velocity)
         x = X + u
-        one_side = step[:, None] * forces.internal()  # forces on the nodes of one side of the plane
+        # Nodal forces of the stress times χ; the sum over all nodes is the section force
+        one_side = step[:, None] * forces.internal()
         R = mean_rotation(X[near], x[near])
         point = x[near].mean(axis=0) + R @ (p - X[near].mean(axis=0))  # point of the deformed body
         moment = np.cross(x - point, one_side).sum(axis=0)

@@ -76,6 +76,7 @@ def mesh_skin_stress(body: MeshBody, q: Array) -> Array:
     """
     mesh = body.forces.space.mesh
     time: Array = np.arange(len(q), dtype=np.float64)
+    # displacements, velocities and accelerations
     motion = MeshMotion(body, time, *(body.nodal_history(q, kind) for kind in range(3)))
     corners = np.asarray(basix.geometry(mesh.basix_cell()), dtype=float)
     cells = np.arange(mesh.topology.index_map(mesh.topology.dim).size_local, dtype=np.int32)
@@ -197,12 +198,12 @@ def _averages(mesh: Mesh, cells: NDArray[np.int32], values: Array) -> tuple[Arra
     sums, count = np.zeros((len(values), len(skin), values.shape[2])), np.zeros(len(skin))
     x = np.full((len(skin), 3), -np.inf)
     with shared_errors(comm):
-        place = np.minimum(np.searchsorted(skin, keys), len(skin) - 1)
-        on_skin = skin[place] == keys
-        np.add.at(count, place[on_skin], 1.0)
+        index = np.minimum(np.searchsorted(skin, keys), len(skin) - 1)
+        on_skin = skin[index] == keys
+        np.add.at(count, index[on_skin], 1.0)
         for k in range(len(values)):
-            np.add.at(sums[k], place[on_skin], values[k, on_skin])
-        x[place[on_skin]] = mesh.geometry.x[nodes[on_skin]]
+            np.add.at(sums[k], index[on_skin], values[k, on_skin])
+        x[index[on_skin]] = mesh.geometry.x[nodes[on_skin]]
     for array, operation in ((sums, MPI.SUM), (count, MPI.SUM), (x, MPI.MAX)):
         total = np.empty_like(array)
         comm.Reduce(array, total, op=operation, root=0)

@@ -214,7 +214,8 @@ class Recovery:
         """Return a quantity at material points over time, shape (nt, points, *shape of the value).
 
         Within a cell, linear quantities are interpolated, and other quantities are computed from
-        them. On a face or at a node of several cells, the value is taken from one of these cells.
+        the interpolated ones. On a face or at a node of several cells, the value is taken from one
+        of these cells.
 
         Args:
             what: See `recover`.

@@ -184,8 +184,9 @@ def worst_places(
         # among equal values, select the place with the smallest coordinates over all ranks
         equal = np.flatnonzero(values == best)
         keys = [tuple(np.round(positions[k] / scale, 9)) for k in equal]
-        here = [(r, tuple(positions[k]), float(times[k])) for r, k in zip(keys, equal, strict=True)]
-        parts = [here] if comm is None else comm.allgather(here)
+        pairs = zip(keys, equal, strict=True)
+        local = [(key, tuple(positions[k]), float(times[k])) for key, k in pairs]
+        parts = [local] if comm is None else comm.allgather(local)
         _, position, time = min(min(part) for part in parts if part)
         distances = [(float(np.linalg.norm(position - i.point)), i.name) for i in interfaces]
         distance, name = min(distances, default=(float("nan"), ""), key=lambda pair: pair[0])

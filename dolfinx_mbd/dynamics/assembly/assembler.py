@@ -31,9 +31,9 @@ class AssemblyError(SolverError, ValueError):
 class Tangent(NamedTuple):
     """Derivatives of the residual with respect to q, v and a, and the constraint matrix B."""
 
-    K: Array
-    C: Array
-    M: Array
+    K: Array  # with respect to increments of q, (nv, nv)
+    C: Array  # with respect to v, (nv, nv)
+    M: Array  # with respect to a, (nv, nv)
     B: Array  # gradient of the constraints (nc, nv); Bᵀλ is part of the residual
 
 
@@ -263,7 +263,7 @@ class Assembler:
     def inertia(self, t: float) -> tuple[Array, Array]:
         """Return the matrices M and B of `tangent` at (t, q, v, a); call after `update_poses`."""
         K, C, M = (DenseBlocks(self.system.v_slices, self.system.v_slices) for _ in range(3))
-        self._add_bodies(t, K, C, M)
+        self._add_bodies(t, K, C, M)  # loads and constraints do not depend on a
         return M.array, self.constraint_matrix()
 
     def _add_bodies(self, t: float, K: Blocks, C: Blocks, M: Blocks) -> None:

@@ -20,11 +20,11 @@ Index = NDArray[np.int64]
 
 
 class FrameColumns(NamedTuple):
-    """Bodies of all frames, their first velocities and numbers of velocities, (frames,) each."""
+    """Bodies of all frames, and the places of their velocities in v, (frames,) each."""
 
-    body: Index
-    start: Index
-    width: Index
+    body: Index  # body of each frame
+    start: Index  # index of the first velocity of this body
+    width: Index  # number of velocities of this body
 
 
 class FrameTerms:
@@ -41,7 +41,10 @@ class FrameTerms:
         self._parts.append((matrices, rows, columns))
 
     def add_to(self, target: Blocks, left: Array, right: Array, frames: FrameColumns) -> None:
-        """Add products with the Jacobians of rows and columns, (frames, 6, w) each, to a matrix."""
+        """Add products with the Jacobians of rows and columns, (frames, 6, w) each, to a matrix.
+
+        w is the largest number of velocities of a body; other bodies use fewer columns.
+        """
         if len(self._parts) == 1:
             target.add_products(*self._parts[0], left, right, frames)
         elif self._parts:

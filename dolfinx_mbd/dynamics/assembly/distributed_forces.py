@@ -15,7 +15,10 @@ from dolfinx_mbd.mechanism.pattern_loads import PatternLoad, pattern_rows, patte
 
 
 class _DistributedLoad(NamedTuple):
-    """A distributed load with the body and pattern, and the motion on which it depends."""
+    """A distributed load with its body and pattern, and the motion on which its amplitude depends.
+
+    This motion is that of a joint (`axis`) or, if `axis` is None, of `frames`.
+    """
 
     load: PatternLoad
     body: int
@@ -71,8 +74,10 @@ class DistributedForces:
 
     def power(self, t: float) -> float:
         """Return the power of the loads, W."""
-        loads = self.forces(t)
-        return sum(x * float(rows @ self._frames.views[k].v) for _, k, x, rows in loads)
+        return sum(
+            amplitude * float(rows @ self._frames.views[k].v)
+            for _, k, amplitude, rows in self.forces(t)
+        )
 
     def add_derivatives(self, t: float, target: LoadDerivatives) -> None:
         """Add the derivatives of the distributed loads."""

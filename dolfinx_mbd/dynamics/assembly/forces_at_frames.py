@@ -37,7 +37,8 @@ class ForcesAtFrames:
         length = self._frames.length()
         for load, frame in self.items:
             if callable(load.value) or load.axes == "frame":
-                # treated as the first of two frames; the second one has no effect
+                # Derivatives of the wrench by pose (D) and velocity (E) of the frame, which is
+                # treated as the first one of a pair; the second one has no effect
                 D, E = np.zeros((2, 12, 12))
                 D[:6, :6], E[:6, :6] = load.derivatives(t, self._frames.motion(frame), length)
                 target.add_pair(np.array([[frame, frame]]), -D, -E)

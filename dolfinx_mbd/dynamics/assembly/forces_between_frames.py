@@ -218,7 +218,7 @@ class ForcesBetweenFrames:
         for k, (row, size) in enumerate(zip(bodies, np.diff(edges), strict=True)):
             if not size:
                 continue
-            # one product for all elements
+            # One product for all elements instead of one for each
             left = np.concatenate([parts[k][1] for parts in ports]).T
             rows = np.concatenate(
                 [parts[k][0] + start for parts, start in zip(ports, starts[:-1], strict=True)]
@@ -232,13 +232,17 @@ class ForcesBetweenFrames:
     def _ports(
         self, item: _Extended, frame_derivatives: tuple[list[Array], list[Array]]
     ) -> list[tuple[Index, Array, Array]]:
-        """Return, for each body of an element, which poses, s or states of the element it moves.
+        """Return, for each body of an element, which columns of D and E it moves.
 
-        For each body, these are the indices of the poses (6), then of s or of the states; their
-        derivatives by the increments of the body; and those of the velocities by the increments,
-        for the poses only, because they are zero for s and states.
+        The columns are the poses of both frames (12), then the coefficients s of the elastic
+        surface or the states. The result contains, for each body, the indices of the poses (6) and
+        of s, or of the states; their derivatives by the increments of the body; and those of the
+        velocities by the increments, for the poses only, because they are zero for s and states.
+
+        The rows of states in D and E are multiplied by the mass of the body of the states.
         """
         element, ends, D, E = item
+        # Jacobians J and R of both frames, and derivatives S and T of their velocities
         (_, J), (_, R), (_, S), (_, T) = (
             self._frames.frame_jacobian(end, matrices)
             for matrices in frame_derivatives
@@ -260,9 +264,10 @@ class ForcesBetweenFrames:
 
 
 class _Extended(NamedTuple):
-    """An element that acts on more than two frames, and the negative derivatives of its wrenches.
+    """An element that also acts on elastic coordinates or states, with its negative derivatives.
 
-    `ends` are its frames; D and E are the derivatives by poses and rates; see `PairElement`.
+    `ends` are its frames; D and E are the derivatives of its wrenches by poses and rates; see
+    `PairElement`.
     """
 
     element: PairElement

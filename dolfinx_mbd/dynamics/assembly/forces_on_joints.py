@@ -176,6 +176,7 @@ class ForcesOnJoints:
         """
         (k,), (axis, source) = self._states.body(load.name), axes  # k: body with the states
         value, *_ = load.evaluate(*point, self._states.values(load.name))
+        # Rows: the load, then the rates of its states; columns: coordinate s, its rate, states
         slopes = load.slopes(*point, self._states.values(load.name))
         rows = self._states.mass(k) * slopes[1:]
         at = self._frames

@@ -41,10 +41,11 @@ class BodyView(NamedTuple):
 class Frames:
     """Buffers for frames and joint coordinates of a system.
 
-    `bodies` is the table of the bodies that are evaluated by the kernels for floating frames.
+    `bodies` is the table of the bodies that are evaluated by the kernels for floating frames,
+    `moving` the indices of the bodies with velocities, and `others` those outside the table.
     `time`, `q`, `v` and `a` are the point of evaluation. `angles` are earlier rotations of the
-    joints, or those that drivers prescribe: of the values of a new rotation, which is known up to
-    full turns only, the one closest to its entry is used. `entry_frames` (entries, 2) are the first
+    joints, or those that drivers prescribe. The poses determine a rotation up to full turns only;
+    the value closest to its entry of `angles` is used. `entry_frames` (entries, 2) are the first
     and second frames of the joints, then of the drivers. `rows` and `scale` (nv,) are the residual
     and the magnitudes of its terms. `position` (frames, 3), `rotation` (frames, 3, 3), `velocities`
     and `wrenches` (frames, 6) belong to the frames. `views` has the parts of these arrays for each
@@ -125,11 +126,11 @@ class Frames:
         return [jacobian.copy() for jacobian in self.parts(self.jacobian_table)]
 
     def length(self) -> float:
-        """Return the largest coordinate of a frame, m, for steps of differences."""
+        """Return the largest coordinate of a frame, at least 1 mm, for steps of differences, m."""
         return max(1e-3, float(np.abs(self.position).max(initial=0.0)))
 
     def last_derivatives(self) -> tuple[list[Array], list[Array]]:
-        """Return the last Jacobians of the frames of every body, and the velocity tangents."""
+        """Return the last Jacobians of the frames of every body, and new `velocity_tangents`."""
         return self.parts(self.jacobian_table), self.velocity_tangents()
 
     def parts(self, matrices: Array) -> list[Array]:

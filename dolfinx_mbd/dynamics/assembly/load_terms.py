@@ -15,8 +15,9 @@ from dolfinx_mbd.dynamics.assembly.frames import Frames
 class LoadDerivatives(NamedTuple):
     """Matrices to which loads add their derivatives.
 
-    `second` contains the terms of K and `rates` those of C for poses and velocities of frames. A
-    force along the axis of a joint adds to the `multipliers` (entries, 6) instead.
+    `second` contains the derivatives of the wrenches on frames with respect to poses, and `rates`
+    those with respect to velocities, from which terms of K and C follow. A force along the axis of
+    a joint adds to the `multipliers` (entries, 6) instead.
     """
 
     second: FrameTerms
@@ -40,7 +41,7 @@ class StatesOfLoads:
         self.forces: dict[str, tuple[int, Array]] = {}  # body and force on it, by load
 
     def body(self, load: str) -> tuple[int, ...]:
-        """Return the index of the body with the states of a load, or nothing without states."""
+        """Return the index of the body with the states of a load as a tuple, empty without them."""
         return self._bodies.get(load, ())
 
     def values(self, load: str) -> Array:

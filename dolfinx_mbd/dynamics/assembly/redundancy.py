@@ -13,7 +13,7 @@ from dolfinx_mbd.mechanism.system import System
 
 Index = NDArray[np.integer]
 
-_ZERO_ROW = 1e-12  # largest length of a dimensionless row of B that constrains no motion
+_ZERO_ROW = 1e-12  # a dimensionless row of B of at most this length constrains no motion
 
 #: Largest distance of a redundant row of unit length from the span of the rows before it.
 DEPENDENT = 1e-9

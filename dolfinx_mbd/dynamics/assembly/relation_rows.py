@@ -39,6 +39,7 @@ class RelationRows:
             if pair >= 0 and number in relations[pair].rows:
                 place = [*relations[pair].rows].index(number)
                 rows.append((row, self._joints[pair], number, pair, place))
+        # `_pairs` are indices of relations, `_place` those of constraints within their relation
         table = np.array(rows, dtype=np.int64).reshape(len(rows), 5).T.copy()
         self.rows, self.entries, self.motions, self._pairs, self._place = table
         self.on_velocities = system.velocity_rows[self.rows]
@@ -46,6 +47,7 @@ class RelationRows:
         self._has_velocities = bool(self.on_velocities.any())
         self._frames = np.column_stack([self._first, self._second])
         self._groups = list(self._group(relations))
+        # Relations that cannot hold in every position
         self._limited = [
             pair
             for pair, relation in enumerate(relations)
@@ -98,7 +100,7 @@ class RelationRows:
         )
 
     def rates(self, velocities: Array) -> Array:
-        """Return the values (m,) of the constraints on velocities, for velocities (frames, 6)."""
+        """Return the rates of the m constraints on velocities, (m,), at velocities (frames, 6)."""
         frames, rows = self._frames[self._pairs], self.on_velocities
         u = velocities[frames[rows]].reshape(-1, 12)
         return np.asarray(np.einsum("nk,nk->n", self.gradients()[rows], u))

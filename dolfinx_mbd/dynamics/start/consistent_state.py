@@ -149,12 +149,12 @@ def start_state(
         start[system.elastic] = 0.0
         rows = rows_held_by_deformation(eqs, t)
         if rows:
-            part = system.without_rows(rows)
+            with_fewer_rows = system.without_rows(rows)
 
             def ideal(time: float, q: Array, v: Array) -> State:
                 """Return the state without the constraints that need deformation."""
                 prescribed = rates if time == t else None
-                return start_state(Assembler(part), time, q=q, v=v, rates=prescribed)
+                return start_state(Assembler(with_fewer_rows), time, q=q, v=v, rates=prescribed)
 
             return with_held_rows(eqs, t, rows, eqs.q.copy(), start, ideal)
         Balance(eqs, t, rates).start(start)

@@ -24,11 +24,15 @@ Index = NDArray[np.integer]
 Start = Callable[[float, Array, Array], State]
 
 _MAX_ITERATIONS = 50
-_INTERVAL = 1e-4  # motion in the time between two deformations relative to the size of the system
+_INTERVAL = 1e-4  # motion between the two deformations of a difference / size of the system
 
 
 def rows_held_by_deformation(eqs: Assembler, t: float) -> list[int]:
-    """Return the constraints that are redundant for rigid bodies, but not for deformable bodies."""
+    """Return the constraints that are redundant for rigid bodies, but not for deformable bodies.
+
+    The list is empty if some constraints are redundant for deformable bodies, too; `restore` then
+    raises an error.
+    """
     limit = assemble(eqs, t)
     rows = [r.row for r in redundant_rows(eqs, limit, eqs.system.rigid)]
     return [] if rows and redundant_rows(eqs, limit) else rows
@@ -69,9 +73,9 @@ def with_held_rows(
         B = eqs.constraint_matrix()[others]
         error = B @ speeds + explicit[others]
         speeds[s.rigid] -= np.linalg.pinv(B[:, s.rigid], rcond=1e-10) @ error
-    every = np.arange(s.num_velocities)
-    velocities(eqs, t, speeds, every)
-    accelerations(eqs, t, every)
+    all_velocities = np.arange(s.num_velocities)
+    velocities(eqs, t, speeds, all_velocities)
+    accelerations(eqs, t, all_velocities)
     return eqs.state(t)
 
 

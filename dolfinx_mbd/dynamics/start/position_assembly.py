@@ -86,6 +86,7 @@ def _assemble(eqs: Assembler, t: float, columns: Index) -> float:
         return DEPENDENT
     limit = NEARLY_DEPENDENT
     nearly_dependent = remainders[redundant] > DEPENDENT
+    # A row with the remainder r and the misfit m fits after a motion of about m / r
     if np.all(
         misfits
         <= np.where(
@@ -110,6 +111,7 @@ def _newton(
     s = eqs.system
     best, rows = np.inf, range(s.num_constraints)
     eqs.update_poses(t)
+    # Round-off of the positions of frames far from the origin
     noise = 4 * np.finfo(float).eps * float(np.abs(eqs.position).max(initial=0.0)) / s.size
     for _ in range(_MAX_ITERATIONS):
         values = eqs.constraints(t)
@@ -122,11 +124,13 @@ def _newton(
         if limit:
             independent, remainders = independent_rows(s, matrix, limit)
         size = float(np.abs(values[independent]).max(initial=0.0))
+        # Round-off is also reached if small values no longer decrease
         if size < max(_MISFIT_TOLERANCE, noise) or (size < 1e-10 and size > 0.5 * best):
             return values, remainders, sorted(set(rows) - set(independent))
         best = min(best, size)
         step = np.linalg.lstsq(matrix[independent], -values[independent], rcond=1e-10)[0]
         change = np.zeros(s.num_velocities)
+        # A step is at most half the size of the mechanism, or 0.5 rad
         change[columns] = step * min(1.0, 0.5 / max(float(np.abs(step).max()), 1e-300))
         eqs.move(eqs.q.copy(), factors * change)
     raise _error(

@@ -40,7 +40,7 @@ _MAX_ITERATIONS = 30
 _MIN_FRACTION = 1e-3  # smallest fraction of a correction that is tried
 # Largest ratio of successive corrections at which the derivative is reused
 _REUSE_CONTRACTION = 0.1
-_MAX_CORRECTION = 0.3  # largest correction, rad or relative to the size of the mechanism
+_MAX_CORRECTION = 0.3  # largest correction, rad or relative to the mechanism's size, at least 1 m
 _MIN_LOAD_STEP = 1e-3  # smallest increment of p
 _NEGLIGIBLE = 1e-6  # largest negligible deformation relative to the size of the mechanism
 _DIFFERENCE_STEP = 1e-5  # displacement for finite differences relative to the same size
@@ -73,7 +73,7 @@ class Balance:
         s = eqs.system
         self._measure = Measure(s)
         self._length = extent(eqs)
-        is_rotation = row_groups(s)[s.rigid] % 3 == 1
+        is_rotation = row_groups(s)[s.rigid] % 3 == 1  # groups 3k + 1 are moments
         self._sizes = np.where(is_rotation, 1.0, max(self._length, 1.0))  # rad or m
         # Each elastic body with views of its coordinates and of the scale of its elastic equations
         self._bodies = [

@@ -85,6 +85,8 @@ def start_velocities(eqs: Assembler, t: float, rates: Mapping[str, float], speed
             f"the initial velocities of {', '.join(names)} contradict the constraints or each "
             f"other at t = {t:g} s; specify fewer velocities, and the others follow"
         )
+    # All velocities u + free x satisfy the conditions. First the unknown velocities of bodies with
+    # known ones are made as small as possible, then the kinetic energy of the rest
     free = null_space(rows, rcond=_RANK_TOLERANCE)
     unknown = np.isin(s.rigid, _unknown_of_known_bodies(s, speeds))
     weights = Measure(s).lengths[s.rigid][unknown]
