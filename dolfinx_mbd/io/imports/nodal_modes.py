@@ -203,7 +203,8 @@ class NodalModes:
         default = {k: str(k) for k in labels}
         chosen = default if points is None else instance("points", points, Mapping)
         if not chosen or not set(chosen) <= set(labels):
-            reject("points", points, f"names by numbers of nodes; the nodes are {labels}")
+            example = f"{{{labels[0]}: 'tip'}}; the nodes are {labels}"
+            reject("points", points, f"names by the numbers of nodes, such as {example}")
         count = len(self.frequencies)
         rows = np.arange(count) if modes is None else whole_numbers("modes", modes)
         if rows.ndim != 1 or not len(rows) or rows.min() < 0 or rows.max() >= count:
