@@ -158,6 +158,7 @@ class ContactSteps:
         """Warn if the steps do not resolve a strong impact."""
         limit = _WEAK * max((impact.depth for impact in self._impacts), default=0.0)
         strong = [impact for impact in self._impacts if impact.depth >= limit]
+        # The impact with the longest step relative to its duration, the first field
         ratio, time, period, _, k = max(strong, default=_Impact())
         if ratio * _MIN_STEPS <= 1.0:
             return

@@ -125,7 +125,10 @@ def _largest_norm(eta: Array, modes: Array) -> tuple[float, int]:
 
 
 def _largest_displacement(body: FlexibleBody, eta: Array) -> tuple[float, int]:
-    """Return the largest relative elastic displacement of a body, and the index of its time."""
+    """Return the largest relative elastic displacement of a body, and the index of its time.
+
+    The points are interfaces, named points and, if a bound exceeds the limit, those of the surface.
+    """
     reduced, skin = body.reduced, body.reduced.skin
     points = [interface.point for interface in reduced.interfaces]
     points += [point.position for point in reduced.points]
@@ -138,6 +141,7 @@ def _largest_displacement(body: FlexibleBody, eta: Array) -> tuple[float, int]:
     size = max(float(np.ptp(np.array(points), axis=0).max()), float(radius))
     largest, instant = max((_largest_norm(eta, shape) for shape in shapes), default=(0.0, 0))
     if skin is not None:
+        # Sum of the largest displacement of each mode: an upper bound
         bound = np.abs(eta) @ np.linalg.norm(skin.modes, axis=2).max(axis=1)
         n = int(np.argmax(bound))
         if bound[n] > ELASTIC_DISPLACEMENT * size:

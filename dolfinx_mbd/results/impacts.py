@@ -17,9 +17,10 @@ class Impact:
     """A period of contact between two saved times without contact.
 
     Attributes:
-        start: Time of the first touch, s, interpolated between saved times.
+        start: Time of the first touch, s, interpolated between saved times; the first saved time if
+            the run begins with contact.
         end: Time of the separation, s; NaN if the contact lasts until the end of the run.
-        speed: Approach speed at the start, m/s.
+        speed: Approach speed at the last saved time before the contact, m/s.
         peak_force: Largest normal force, N.
         depth: Largest penetration, m.
         loss: Energy that damping and friction dissipate, J.

@@ -192,7 +192,8 @@ class RecordedRun:
 def read_run(path: str | Path, system: System, outputs: Outputs | None = None) -> RecordedRun:
     """Return the run that a folder contains; it continues in the same folder.
 
-    `outputs` contains the functions among the outputs of the run.
+    If the outputs of the run are functions, which the folder does not contain, pass them again as
+    `outputs`.
     """
     instance("system", system, System)
     path = file_path("path", path)

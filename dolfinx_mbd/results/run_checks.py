@@ -138,7 +138,7 @@ class RunChecks:
         self._inspect_constraints(block)
 
     def warn(self) -> None:
-        """Give the warnings of a run, at most one for each quantity."""
+        """Give the warnings of a run, at most one for each quantity but one for each thin film."""
         warn_of_deformation(self._worst)
         bodies = [b.reduced for b in self._system.bodies if isinstance(b, FlexibleBody)]
         names = [b.name for b in self._system.bodies if isinstance(b, FlexibleBody)]
@@ -179,6 +179,7 @@ class RunChecks:
         for body, qs, vs in zip(s.bodies, s.q_slices, s.v_slices, strict=True):
             omega = block.v[:, vs][:, OMEGA]
             if isinstance(body, FloatingBody):
+                # Rates: `_check_steps` multiplies them by the longest step, which the run finds
                 speed = float(np.linalg.norm(omega, axis=1).max())
                 self._record("rotation per step", speed, body.name)
                 distance, size = body.origin_distance()

@@ -214,7 +214,7 @@ class SavedStates:
         return wrenches
 
     def _interface_forces(self, body: int) -> Array:
-        """Return force and moment at each frame of a body in its axes, (2 frames, nt, 3)."""
+        """Return force, moment of each frame of a body in turn, in its axes, (2 frames, nt, 3)."""
         vectors = _vectors(self._frame_wrenches[:, self.system.frame_slices[body]])
         return np.einsum("tji,ptj->pti", self.body_axes(body), vectors)
 

@@ -86,7 +86,10 @@ def _work(time: Array, power: Array) -> Array:
 
 
 def _dissipated(time: Array, power: Array, energy: Array, gap: Array) -> Array:
-    """Return the dissipated energy, J: decrease of the stored energy minus work on the bodies."""
+    """Return the dissipated energy, J: decrease of the stored energy minus work on the bodies.
+
+    `gap` is not used; as a source, it restricts this quantity to contacts.
+    """
     return energy[0] - energy - _work(time, power)
 
 

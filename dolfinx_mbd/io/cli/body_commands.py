@@ -142,7 +142,7 @@ def _faces(options: argparse.Namespace) -> int:
 
     path = None
     if options.output is not None:
-        path = output_path(options.output, options.file, ".png", lambda _: options.force)
+        path = output_path(options.output, options.file, ".png", options.force)
     faces = smooth_faces(read_mesh(options.file, MPI.COMM_WORLD, unit=options.unit))
     print("number  kind      area (mm²)  radius (mm)  near")
     for face in faces:

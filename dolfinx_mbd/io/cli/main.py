@@ -43,7 +43,7 @@ _LAUNCHER_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK")
 _PACKAGE = Path(dolfinx_mbd.__file__).resolve().parent
 
 GRACE = 3.0
-"""Longest time to wait for an error that all ranks raise, s."""
+"""Time that rank 0 waits for other ranks to raise an error too, s; others wait slightly longer."""
 
 
 class _PipeOutput:
@@ -205,7 +205,7 @@ def _raised_everywhere(comm: Any) -> bool:
     would block, because the other ranks may be waiting for this rank in a computation.
     """
     request = comm.Ibarrier()
-    end = time.monotonic() + GRACE + 0.5 * comm.rank  # the first one aborts all
+    end = time.monotonic() + GRACE + 0.5 * comm.rank  # the lowest rank aborts first
     while not request.Test():
         if time.monotonic() > end:
             return False

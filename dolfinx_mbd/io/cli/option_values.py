@@ -58,7 +58,7 @@ def coordinate(text: str) -> float:
 
 
 SHAPES = {"cylinder": (3, 3, 1), "plane": (3, 3), "box": (3, 3), "near": (3,), "tolerance": (1,)}
-"""Numbers of coordinates in the parts of a shape, by the name of the argument of `pick`."""
+"""Numbers of coordinates in the parts of a value of --pick, by the argument of `pick`."""
 
 
 def shapes(name: str, text: str) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def numbers(text: str) -> list[int]:
             raise argparse.ArgumentTypeError(f"expected numbers such as 1,2,5-8; got {text!r}")
         first, last = int(match[1]), int(match[2] or match[1])
         if not 0 <= last - first < MANY:
-            expected = f"a range of 1 to {MANY} numbers, the least one first"
+            expected = f"a range of 1 to {MANY} numbers, the smallest first"
             raise argparse.ArgumentTypeError(f"{part.strip()} must be {expected}")
         result += range(first, last + 1)
     return result
@@ -156,13 +156,13 @@ def output_path(
     output: str | None,
     source: str | os.PathLike[str] | None,
     suffix: str,
-    replaces: Callable[[Path], bool] = lambda path: True,
+    replaces: Callable[[Path], bool] | bool = True,
 ) -> Path:
     """Return the path of a file to write, checked before a long computation starts.
 
     Without the option -o, the path is the stem of the input file `source` and a suffix, in the
-    current directory. `replaces` returns whether an existing file, other than the input, may be
-    replaced.
+    current directory. `replaces` states whether an existing file, other than the input, may be
+    replaced: the option --force, or a function of the file that checks its format.
     """
     path = Path(Path(source or "").stem + suffix) if output is None else Path(output)
     if path.is_dir():
@@ -172,7 +172,8 @@ def output_path(
         raise PermissionError(f"no permission to write '{path}'")
     if source is not None and path.exists() and Path(source).exists() and path.samefile(source):
         reject("-o", str(path), "a file other than the input")
-    if path.exists() and not replaces(path):
+    if path.exists() and not (replaces if isinstance(replaces, bool) else replaces(path)):
         text = "exists and has another format than the output; choose another name"
+        text = "exists; choose another name, or add --force" if replaces is False else text
         raise OverwriteError(f"'{path}' {text}")
     return path

@@ -119,9 +119,9 @@ def _assembly_errors(path: str, model: Model) -> list[str]:
         for place, names in places.items()
     ]
     if strict:
-        cure = "Use a joint with fewer constraints (in a planar mechanism one revolute, otherwise "
-        cure += "cylindrical and spherical joints) or the entry 'redundant: drop' in "
-        return [f"{text}. {cure}{' and '.join(map(repr, strict))}" for text in texts]
+        advice = "Use a joint with fewer constraints (in a planar mechanism one revolute, "
+        advice += "otherwise cylindrical and spherical joints) or the entry 'redundant: drop' in "
+        return [f"{text}. {advice}{' and '.join(map(repr, strict))}" for text in texts]
     for text in texts:
         print(f"note: {text}")
     return []
@@ -136,7 +136,7 @@ def _schema(options: argparse.Namespace) -> int:
     if options.output is None:
         print(text, end="")
         return 0
-    path = output_path(options.output, None, ".json", lambda path: options.force)
+    path = output_path(options.output, None, ".json", options.force)
     write_atomically(path, lambda file: _write(file, text), "JSON schema")
     print(f"wrote {path}")
     return 0

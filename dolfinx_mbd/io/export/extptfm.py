@@ -3,8 +3,9 @@
 The file contains the matrices of M ẍ + C ẋ + K x = f(t) + f_c and a time series of the loads f. The
 coordinates x are the six motions of the interface with the turbine, along the axes of the body, and
 then one coordinate for each mode with fixed interfaces. f_c are the loads of the turbine at the
-interface. Other interfaces are held on the ground. With the transformation (r, η) = T x of a
-superelement and the virtual work Q of a load on (r, η), the load is f = Tᵀ Q.
+interface. Other interfaces are held on the ground. A superelement has the transformation (r, η) =
+T x to the six rigid motions r and the n elastic coordinates η of the body. With the virtual work Q
+of a load on (r, η), the load is f = Tᵀ Q.
 
 The axes of the body are the axes of OpenFAST: x downwind and z upwards. Its interface is at the
 platform reference point.
@@ -94,13 +95,13 @@ def _notes(main: str, fixed: Sequence[str], loads: str | Path | None) -> list[st
 
 
 def _gravity_load(body: ReducedBody, g: Array) -> Array:
-    """Return the virtual work of gravity on (r, η), shape (6 + n,)."""
+    """Return the virtual work Q of gravity on (r, η), shape (6 + n,)."""
     moment = np.cross(body.first_moments[0], g)
     return np.concatenate([body.total_mass * g, moment, body.first_moments[1:] @ g])
 
 
 def _read_loads(path: Path, body: ReducedBody) -> tuple[Array, Array]:
-    """Return the times (nt,) and the amplitudes of all distributed loads of a body (nt, p)."""
+    """Return the times (nt,) and the amplitudes of all distributed loads of a body (nt, loads)."""
     text = read_text(path, "a table of loads").splitlines()
     header = [word.strip() for word in text[0].split(",")] if text else []
     valid_names = [load.name for load in body.loads]
@@ -134,10 +135,11 @@ def _lines(
     time: Array,
     forces: Array,
 ) -> Iterator[str]:
-    """Yield the lines of a file with the coordinates `free` of a superelement.
+    """Yield the lines of a file; `free` are the indices of the coordinates x of the element.
 
-    OpenFAST reads numbers after a fixed number of characters. NREL's openfast_toolbox needs the
-    dimension in the third line, truncates the number of time steps, and reads whole lines of loads.
+    The form satisfies two readers. OpenFAST finds the numbers in lines with `!` by their column, so
+    that the texts before them must not change. NREL's openfast_toolbox takes the dimension from the
+    third line, truncates end/step to the number of steps, and expects each row in one line.
     """
     count = len(free)
     dimension = f"!Dimension: {count}"

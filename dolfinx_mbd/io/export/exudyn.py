@@ -1,9 +1,9 @@
 """Export to Exudyn's `ObjectFFRFreducedOrderInterface`, as a file or as an object.
 
 Exudyn computes the inertia constants of a reduced body from the full mass matrix. This module
-computes them from the moments S and H and needs neither the mesh nor full matrices. Exudyn has no
-geometric stiffening, and only proportional damping. With the matrix [a] of the product a×, Exudyn's
-constants for the modes k and l are:
+computes them from the moments S = ∫ρ ψ_k and H = ∫ρ ψ_k⊗ψ_l, without the mesh or full matrices.
+Exudyn has no geometric stiffening, and only proportional damping. With the matrix [a] of the
+product a×, Exudyn's constants for the modes k and l are:
 
     mPsiTildePsi        −∫ρ ψ_k×ψ_l              mXRefTildePsi       −∫ρ x×ψ_l
     mPsiTildePsiTilde   ∫ρ (ψ_k·ψ_l I − ψ_l⊗ψ_k)  mXRefTildePsiTilde  ∫ρ (x·ψ_l I − ψ_l⊗x)
@@ -140,8 +140,9 @@ def _data(body: ReducedBody) -> dict[str, Any]:
     """Return the data of the object by their names in Exudyn's file."""
     n, S = body.num_modes, body.first_moments
     x, psi = _nodes(body)
-    first = len(x) if body.skin is None else len(x) - len(body.skin.points)
-    triangles = np.zeros((0, 3), dtype=int) if body.skin is None else body.skin.triangles + first
+    skin_start = len(x) if body.skin is None else len(x) - len(body.skin.points)
+    no_triangles = np.zeros((0, 3), dtype=int)
+    triangles = no_triangles if body.skin is None else body.skin.triangles + skin_start
     cross_products = cross_moments(body)[:, 1:]  # ψ_k×ψ_l, k from 0
     skew_products = -skew_moments(body)[:, 1:]  # ψ_k·ψ_l I − ψ_l⊗ψ_k, k from 0
     rotations = 4  # Euler parameters

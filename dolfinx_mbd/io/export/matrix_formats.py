@@ -29,6 +29,7 @@ WIDTH = 16  # number of characters in a large field of Nastran
 LARGEST = 99_999_999  # largest number of a grid or scalar point in Nastran
 SYMMETRIC, RECTANGULAR = 6, 2  # Nastran's codes for the form of a matrix
 DOUBLE = 2  # Nastran's code for real numbers in double precision
+SELECTIONS = {"KAAX": "K2GG", "MAAX": "M2GG", "BAAX": "B2GG"}  # entries of case control
 
 
 def write_abaqus(
@@ -100,8 +101,13 @@ def write_dmig(
     highest = LARGEST - len(element.names) - element.num_modes + 1
     first = integer("first_point", first_point, low=1, high=highest)
     lines = _dmig_lines(task.body, element, task.report.units, first)
-    case = "include it in the bulk data; case control: K2GG = KAAX, M2GG = MAAX, B2GG = BAAX"
+    case = f"include it in the bulk data; case control: {_case_control(element)}"
     return task.save(lines, notes=[case, "numbers have 10 digits; OP4 files have 17"])
+
+
+def _case_control(element: Superelement) -> str:
+    """Return the entries of case control that select the matrices."""
+    return ", ".join(f"{SELECTIONS[name]} = {name}" for name in element.nastran_matrices())
 
 
 def _dmig_lines(
@@ -111,10 +117,9 @@ def _dmig_lines(
     grids = [first + k for k in range(len(element.names))]
     modes = [grids[-1] + 1 + k for k in range(element.num_modes)]
     matrices = element.nastran_matrices()
-    selection = {"KAAX": "K2GG", "MAAX": "M2GG", "BAAX": "B2GG"}
     yield f"$ reduced body {ascii_text(repr(body.name))}"[:72]
     yield f"$ units {units.statement}"
-    yield "$ case control: " + ", ".join(f"{selection[name]} = {name}" for name in matrices)
+    yield f"$ case control: {_case_control(element)}"
     for number, interface in zip(grids, element.interfaces, strict=True):
         yield f"$ grid {number}: interface {ascii_text(repr(interface.name))}"[:72]
         x, y, z = (field(value, "E") for value in interface.point)
@@ -141,8 +146,8 @@ def _dmig_matrix(name: str, A: Array, coordinates: list[tuple[int, int]]) -> Ite
         if len(rows):
             yield f"{'DMIG*':<8}{name:<16}{point:>16}{component:>16}"
         for i in rows:
-            row, direction = coordinates[i]
-            yield f"{'*':<8}{row:>16}{direction:>16}{field(A[i, j])}"
+            row_point, row_component = coordinates[i]
+            yield f"{'*':<8}{row_point:>16}{row_component:>16}{field(A[i, j])}"
 
 
 def field(value: float, letter: str = "D") -> str:
@@ -189,9 +194,10 @@ def write_simscape(task: Task, *, interfaces: Sequence[str] | None = None) -> Ex
     """Write a MATLAB v5 file for the block *Reduced Order Flexible Solid* of Simscape Multibody.
 
     The block's parameters are the variables `origins` (p, 3) and `quaternions` (p, 4; w, x, y, z)
-    of the interface frames in the body frame, `K`, `M` and, if the body has damping, `C`. Other
-    variables are `names` (of the interfaces), `frequencies` (m, 1) in cycles per unit of time,
-    `units` and `description`. The block approximates the coupling of rotation and deformation.
+    of the p interface frames in the body frame, `K`, `M` and, if the body has damping, `C`. Other
+    variables are `names` (of the interfaces), `frequencies` (m, 1) of the m modes in cycles per
+    unit of time, `units` and `description`. The block approximates the coupling of rotation and
+    deformation.
     """
     body = task.body
     element = superelement(body, interfaces)

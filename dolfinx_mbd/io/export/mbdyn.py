@@ -36,7 +36,7 @@ from dolfinx_mbd.io.export.units import Units
 
 Array = NDArray[np.float64]
 
-_MODAL_ROWS = (
+_ONLY_MODAL_EQUATIONS = (
     "MBDyn adds geometric stiffness to the modal equations only: it does not shorten the distance "
     "between interfaces or change the inertia tensor, so energy is not conserved to second order"
 )
@@ -61,7 +61,7 @@ def write_mbdyn(task: Task, *, skin: bool = False) -> ExportReport:
     if stiff:
         names = ", ".join(nodes.labels[: len(body.interfaces)])
         notes.append(f"MBDyn: list the interface nodes in this order for group 19: {names}")
-        losses = [_MODAL_ROWS, *losses]
+        losses = [_ONLY_MODAL_EQUATIONS, *losses]
     return task.save(_lines(body, nodes, task.report.units), losses=losses, notes=notes)
 
 

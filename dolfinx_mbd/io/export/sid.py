@@ -76,7 +76,7 @@ _RULES = {
     "fembeam": "m1(row,col,q), J(3,3), Gr Ge column 3*(l-1)+a",
 }
 _ZERO, _DIAGONAL, _FULL = 0, 1, 3  # codes for the structure of M0
-_ENTRIES_ONLY = (
+_ONLY_ELASTIC_COORDINATES = (
     "SID_FEM contains the effect of geometric stiffness on the elastic coordinates, but not on the "
     "inertia tensor"
 )
@@ -96,7 +96,7 @@ def write_sid(task: Task, *, dialect: Dialect = "simpack", skin: bool = False) -
     names = [f"{k} {i.name!r}" for k, i in enumerate(body.interfaces, 1)]
     names += [f"{k} {p.name!r}" for k, p in enumerate(body.points, len(names) + 1)]
     if body.stiffening is not None:
-        losses = [_ENTRIES_ONLY, *losses]
+        losses = [_ONLY_ELASTIC_COORDINATES, *losses]
     note = f"SID_FEM: dialect {dialect}, {_RULES[dialect]}; nodes {', '.join(names)}"
     return task.save(lines, losses=losses, notes=[note])
 

@@ -2,9 +2,9 @@
 
 The coordinates of a free body are z = (r, η), six rigid motions r about its origin and the elastic
 coordinates η. Its interfaces move by q = G r + D η, with six components each. If these motions are
-independent, the body has Craig-Bampton coordinates y = (q, p) with
+independent, the body has Craig-Bampton coordinates y = (q, ξ) with
 
-    z = T_c q + Φ p,
+    z = T y = T_c q + Φ ξ,
 
 where T_c contains the motions of minimum strain energy for given q, and Φ contains the modes with
 fixed interfaces. Let Q be a basis of the interface forces f in equilibrium (Gᵀf = 0). With the
@@ -48,14 +48,15 @@ ROUND_OFF = 1e-14
 """Eigenvalues of the stiffness count as zero if their ratio to the largest one is smaller."""
 
 DEPENDENT_TOLERANCE = 1e-6
-"""Motions count as dependent if the ratio of their QR pivots (kinetic-energy norm) is smaller."""
+"""Motions count as dependent if a pivot of their QR factors is smaller, relative to the largest."""
 
 
 @dataclass(frozen=True, eq=False)
 class Superelement:
     """Matrices of a free body in coordinates of p interfaces and m fixed-interface modes.
 
-    The coordinates of an interface are `INTERFACE_COORDINATES`, along the axes of the body.
+    The coordinates of an interface are `INTERFACE_COORDINATES`, along the axes of the body. All
+    matrices but T = `transform` refer to y = (q, ξ): the motions of the interfaces, then the modes.
     """
 
     interfaces: tuple[Interface, ...]
@@ -63,7 +64,7 @@ class Superelement:
     mass: Array  # positive definite, including rigid motion
     damping: Array
     frequencies: Array  # fixed-interface modes, cycles per unit of time
-    transform: Array  # T of (r, η) = T (q, p), shape (6 + n, 6 p + m)
+    transform: Array  # T in (r, η) = T y with n elastic coordinates η, shape (6 + n, 6 p + m)
 
     __repr__ = short_repr
 
@@ -141,7 +142,7 @@ def _selected_interfaces(body: ReducedBody, names: Sequence[str] | None) -> tupl
 
 
 def _motions(interfaces: tuple[Interface, ...]) -> tuple[Array, Array]:
-    """Return G and D of q = G r + D η, shapes (6 p, 6) and (6 p, n)."""
+    """Return G and D of q = G r + D η for p interfaces, shapes (6 p, 6) and (6 p, n)."""
     G = np.tile(np.eye(6), (len(interfaces), 1))
     for k, interface in enumerate(interfaces):
         G[6 * k : 6 * k + 3, 3:] = -skew(interface.point)
@@ -181,7 +182,7 @@ def _check_independent(body: ReducedBody, interfaces: tuple[Interface, ...], row
 
 
 def _fixed_interface_modes(K: Array, X: Array, rows: Array) -> tuple[Array, Array]:
-    """Return ω² and the modes z = (r, η) = X y for fixed interfaces, that is, `rows` @ y = 0."""
+    """Return ω² and the modes (r, η) = X v for fixed interfaces, that is, `rows` @ v = 0."""
     Z = X @ np.linalg.qr(rows.T, mode="complete")[0][:, len(rows) :]
     squares, V = np.linalg.eigh(_symmetrize(Z[6:].T @ K @ Z[6:]))
     modes = Z @ V

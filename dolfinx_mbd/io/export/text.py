@@ -19,7 +19,10 @@ def ascii_text(text: str) -> str:
 
 
 def ascii_labels(names: Iterable[str], length: int = 60) -> list[str]:
-    """Return identifiers of letters, digits and underscores that are unique regardless of case."""
+    """Return identifiers of letters, digits and underscores that are unique regardless of case.
+
+    They have at most `length` characters.
+    """
     labels: list[str] = []
     for name in names:
         root = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_")[:length] or "unnamed"

@@ -91,7 +91,7 @@ def read_ansys(
 
 
 def read_full(path: str | Path) -> tuple[Any, NDArray[np.int64], Any, Any]:
-    """Return a `.full` file with the node and direction (0, 1, 2) of each row, and K and M.
+    """Return an open `.full` file, the node and direction (0, 1, 2) of each row, and K and M.
 
     Args:
         path: The file.

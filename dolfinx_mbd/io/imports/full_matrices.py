@@ -24,7 +24,7 @@ from dolfinx_mbd.errors import FileError, InputError
 from dolfinx_mbd.html import short_repr
 
 SYMMETRY_TOLERANCE = 1e-8
-"""Largest permitted entry of |A - Aᵀ| relative to the largest entry of |A|."""
+"""Largest permitted entry of |A - Aᵀ| and |M - M_s ⊗ I|, relative to the largest of |A| and |M|."""
 
 RIGID_TOLERANCE = 1e-6
 """Ratio ‖K R‖/‖K‖‖R‖ above which K resists the rigid motions R."""

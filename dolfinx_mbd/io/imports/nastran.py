@@ -183,7 +183,7 @@ def _check_op4_text(path: Path) -> None:
             sparse = sparse or words[1] == "0"
             last = 0 if int(words[0]) == last else last
         else:
-            missing -= line.upper().count("E")
+            missing -= line.upper().count("E")  # each number has an exponent
             complete = missing >= 0
         if sparse:
             missing = 0

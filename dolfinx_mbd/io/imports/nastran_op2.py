@@ -130,7 +130,10 @@ def _named(blocks: list[Block]) -> list[Block]:
 
 
 def _text(data: bytes) -> str:
-    """Return the name in the first two words: four characters in each, then blanks."""
+    """Return the name in the first two words, with four characters each.
+
+    If a word has eight bytes, four blanks follow its characters.
+    """
     if len(data) >= 16 and data[4:8] == data[12:16] == b"    ":
         data = data[:4] + data[8:12]
     return data[:8].decode("latin-1").strip()
@@ -143,8 +146,11 @@ class Op2File:
         data: The bytes.
 
     Attributes:
+        data: The bytes.
         at: Number of bytes that are already read.
         size: Number of bytes of a word: 4 or 8.
+        length, integer, real, double: Types of the lengths of records, of words that are integers
+            or reals, and of reals in double precision.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -170,7 +176,7 @@ class Op2File:
         return self.data[start:end]
 
     def _key(self) -> int:
-        """Return the next key: the number of words of the next record, or a number from 0 down."""
+        """Return the next key: the number of words of the next record, or 0 or less at an end."""
         (key,) = np.frombuffer(self._record(), self.integer)
         return int(key)
 

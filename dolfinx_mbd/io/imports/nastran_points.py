@@ -51,8 +51,8 @@ def matrix_names(
         return choice
 
     is_damped = damping is not None or any(name in available for name in DAMPING)
-    third = choose(damping, DAMPING) if is_damped else None
-    return choose(stiffness, STIFFNESS), choose(mass, MASS), third
+    damping_name = choose(damping, DAMPING) if is_damped else None
+    return choose(stiffness, STIFFNESS), choose(mass, MASS), damping_name
 
 
 def new_model() -> Any:
@@ -157,6 +157,7 @@ def matrices_of_points(
         present = "".join(str(c) for point, c in sorted(coordinates) if point == lost[0][0])
         text = f"grid {lost[0][0]} has only the components {present}"
         raise MatrixError(f"{path}: {text}; the grids of a superelement need all six")
+    # P sorts the coordinates by grids, with zeros for displacements without entries, and scalars
     target = [row[key] for key in coordinates]
     shape = len(order), len(coordinates)
     P = scipy.sparse.coo_array((np.ones(len(target)), (target, range(len(target)))), shape=shape)

@@ -178,7 +178,7 @@ class NodalModes:
         """Return a modal test with a sensor for each node and direction that was measured.
 
         Directions that are zero in all modes of the file were not measured. Complex shapes are
-        rotated such that their imaginary part is smallest, and only their real part is used.
+        multiplied by exp(iφ) such that their imaginary part is smallest; the real part is used.
 
         Args:
             modes: Indices of the modes, from 0; by default all modes.
@@ -193,6 +193,8 @@ class NodalModes:
             InputError: A node does not exist, or the modes do not fit a `ModalTest`.
 
         Example:
+            The sensor along y moves in the other mode only:
+
             >>> modes = NodalModes([7], [(0.5, 0, 0)], [25.0, 31.0], [[(0, 2, 0)], [(0, 0, 1)]])
             >>> modes.test(modes=[1], points={7: "right"}).sensors
             (('right', 'y'), ('right', 'z'))
@@ -201,7 +203,8 @@ class NodalModes:
         default = {k: str(k) for k in labels}
         chosen = default if points is None else instance("points", points, Mapping)
         if not chosen or not set(chosen) <= set(labels):
-            reject("points", points, f"names by the numbers of nodes, which are {labels}")
+            example = f"{{{labels[0]}: 'tip'}}; the nodes are {labels}"
+            reject("points", points, f"names by the numbers of nodes, such as {example}")
         count = len(self.frequencies)
         rows = np.arange(count) if modes is None else whole_numbers("modes", modes)
         if rows.ndim != 1 or not len(rows) or rows.min() < 0 or rows.max() >= count:
@@ -220,15 +223,15 @@ class NodalModes:
         return ModalTest(self.frequencies[rows], shapes, sensors, **options)
 
     def _real(self, mode: int, shape: NDArray) -> Array:
-        """Return the real part of a shape after the rotation that makes it largest."""
+        """Return the real part of a shape times exp(iφ), where φ makes this part largest."""
         rotated = shape * np.exp(-0.5j * np.angle(np.sum(shape**2)))
         size = np.linalg.norm(shape)
         part = float(np.linalg.norm(rotated.imag) / size) if size else 0.0
         if part > LARGEST_IMAGINARY_PART:
             text = (
-                f"the imaginary part of mode {mode + 1} ({self.frequencies[mode]:.5g} Hz) is "
-                f"{part:.0%} of its size and is left out: the mode is no standing wave. Leave it "
-                "out with modes=..., or compare the complex shapes with mac"
+                f"the imaginary part of the mode with index {mode} ({self.frequencies[mode]:.5g} "
+                f"Hz) is {part:.0%} of its size and is left out: the mode is no standing wave. "
+                "Omit its index in modes=..., or compare the complex shapes with mac"
             )
             limit = LARGEST_IMAGINARY_PART
             warn(AccuracyWarning(text, quantity="imaginary part", value=part, limit=limit))

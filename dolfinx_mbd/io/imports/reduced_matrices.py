@@ -40,7 +40,7 @@ from dolfinx_mbd.io.imports.full_matrices import (
 )
 
 DEPENDENT_TOLERANCE = 1e-10
-"""Columns are dependent if an eigenvalue of the mass matrix (unit diagonal) is smaller."""
+"""Coordinates are dependent if an eigenvalue of M, scaled to a unit diagonal, is smaller."""
 
 ROUND_OFF = 1e-12
 """Eigenvalues count as zero if their ratio to the largest one is smaller."""
@@ -245,7 +245,7 @@ class MeanAxisModes:
     """Modes that are orthogonal to the rigid motions, with unit modal masses."""
 
     squares: Array  # ω² of each mode, rad²/s², shape (n,)
-    coefficients: Array  # shape (c, n)
+    coefficients: Array  # the modes in the c coordinates of the matrices, shape (c, n)
     dependent: int  # number of linearly dependent columns of the basis
 
     @property

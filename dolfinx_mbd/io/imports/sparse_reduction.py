@@ -106,9 +106,9 @@ class _InterfaceDofs:
     kind: str
     point: Array
     axes: Array
-    dofs: NDArray[np.int64]  # shape (d,)
+    dofs: NDArray[np.int64]  # the displacements x, y, z of its nodes, shape (d,)
     motions: Array  # rigid motions of the nodes about the point, shape (d, 6)
-    rows: Array | None  # maps nodal displacements to the motion of an averaged interface
+    rows: Array | None  # (6, d), from `dofs` to the motion of an averaged interface; else None
 
 
 def reduce_matrices(
@@ -255,7 +255,7 @@ class _FixedInterfaces:
         return X + self.factors.solve(B - self.K @ X)
 
     def constraint_modes(self) -> Array:
-        """Return one mode for each coordinate of an interface, shape (3 N, 6 p)."""
+        """Return one mode for each coordinate of p interfaces, with N nodes (3 N, 6 p)."""
         size, n = 3 * len(self.matrices.nodes), len(self.free)
         X = np.zeros((size, 6 * len(self.ends)))
         for k, i in enumerate(self.ends):

@@ -22,7 +22,11 @@ from dolfinx_mbd.io.imports.full_matrices import MatrixError, MatrixFileError, i
 from dolfinx_mbd.io.imports.matrix_files import existing_file
 from dolfinx_mbd.optional import optional_module
 
-NODES, MODES, SYSTEMS, UNITS = (15, 2411), 55, (18, 2420), 164  # numbers of datasets
+# Numbers of datasets
+MODES, UNITS = 55, 164
+LOCAL_NODES, GLOBAL_NODES = 15, 2411  # positions in any coordinate system, or in the global one
+POINT_SYSTEMS, MATRIX_SYSTEMS = 18, 2420  # coordinate systems by three points, or by their axes
+NODES, SYSTEMS = (LOCAL_NODES, GLOBAL_NODES), (POINT_SYSTEMS, MATRIX_SYSTEMS)
 NORMAL, COMPLEX = 2, (3, 7)  # analysis types of dataset 55
 MOTIONS = (0, 1, 8, 11, 12)
 """Types of data in dataset 55: unknown, general, displacement and its derivatives."""
@@ -103,7 +107,7 @@ def read_nodes(
             raise MatrixFileError(f"{path}: a dataset of nodes is not complete", path=path)
         for label, defined, moved, *x in zip(*columns, strict=True):
             position = np.array(x, dtype=float)
-            if dataset["type"] == 15:  # positions of 2411 are global
+            if dataset["type"] == LOCAL_NODES:
                 R, origin = _system(path, systems, int(defined), "nodes")
                 position = position @ R + origin
             if int(moved) not in GLOBAL and axes is None:
@@ -154,6 +158,7 @@ def read_modes(path: Path, datasets: list[dict[str, Any]]) -> list[ModeData]:
         raise MatrixFileError(text, path=path)
     if any(mode.eigenvalue.imag > 0 for mode in modes):
         return [mode for mode in modes if mode.eigenvalue.imag >= 0]
+    # Without positive imaginary parts, complex modes are the other ones of the conjugate pairs
     return [
         ModeData(mode.eigenvalue.conjugate(), {k: u.conj() for k, u in mode.shape.items()})
         for mode in modes
@@ -172,6 +177,7 @@ def _mode(path: Path, dataset: dict[str, Any]) -> ModeData:
         raise MatrixFileError(f"{path}: mode {number} has a node twice", path=path)
     if dataset["analysis_type"] == NORMAL:
         omega = 2 * np.pi * dataset["freq"]
+        # Viscous damping ratio, or half the loss factor of hysteretic damping
         ratio = dataset["modal_damp_vis"] or dataset["modal_damp_his"] / 2
         if not 0 <= ratio < 1 or not omega >= 0:
             text = f"{path}: mode {number} has the frequency {dataset['freq']} Hz and the damping "
@@ -212,12 +218,12 @@ def _systems(path: Path, datasets: list[dict[str, Any]]) -> Systems:
     """
     systems: Systems = {0: (np.eye(3), np.zeros(3))}
     columns: tuple[str, ...] = "CS_sys_labels", "CS_types", "CS_matrices"
-    for dataset in (d for d in datasets if d["type"] == 2420):
+    for dataset in (d for d in datasets if d["type"] == MATRIX_SYSTEMS):
         for label, kind, matrix in zip(*(dataset[key] for key in columns), strict=True):
             if kind == 0:
                 systems[int(label)] = _checked_axes(path, label, matrix[:3]), matrix[3]
     columns = "cs_num", "cs_type", "ref_cs_num", "ref_o", "x_point", "xz_point"
-    for dataset in (d for d in datasets if d["type"] == 18):
+    for dataset in (d for d in datasets if d["type"] == POINT_SYSTEMS):
         for label, kind, base, o, x, xz in zip(*(dataset[key] for key in columns), strict=True):
             if kind == 0:
                 R, origin = _system(path, systems, int(base), "other coordinate systems")
@@ -232,13 +238,14 @@ def _systems(path: Path, datasets: list[dict[str, Any]]) -> Systems:
 def _checked_axes(path: Path, label: float, axes: Array) -> Array:
     """Return orthonormal right-handed axes; otherwise raise an error."""
     if not np.allclose(axes @ axes.T, np.eye(3), atol=1e-4) or np.linalg.det(axes) < 0:
-        text = f"{path}: the axes of coordinate system {int(label)} are not orthonormal"
+        text = f"{path}: the axes of coordinate system {int(label)} are not orthonormal and "
+        text += "right-handed"
         raise MatrixFileError(text, path=path)
     return axes
 
 
 def _system(path: Path, systems: Systems, label: int, users: str) -> tuple[Array, Array]:
-    """Return axes and origin of a coordinate system to which `users` of the file refer."""
+    """Return axes and origin of a coordinate system; `users` are the entries that refer to it."""
     if label in systems:
         return systems[label]
     if label in GLOBAL:
@@ -261,9 +268,17 @@ def write_modes(
     """Write a universal file; the arguments are the attributes of `NodalModes`."""
     pyuff = optional_module("pyuff", "universal files")
     if np.any(damping_ratios >= 1) or np.any(damping_ratios < 0):
-        raise MatrixError("damping ratios of modes must be from 0 to 1", argument="damping_ratios")
+        raise MatrixError(
+            "damping ratios of modes must be at least 0 and below 1", argument="damping_ratios"
+        )
     zeros = np.zeros(len(labels), dtype=int)
-    nodes = {"type": 2411, "node_nums": labels, "def_cs": zeros, "disp_cs": zeros, "color": zeros}
+    nodes = {
+        "type": GLOBAL_NODES,
+        "node_nums": labels,
+        "def_cs": zeros,
+        "disp_cs": zeros,
+        "color": zeros,
+    }
     nodes |= dict(zip("xyz", positions.T, strict=True))
     si = {"length": 1.0, "force": 1.0, "temp": 1.0, "temp_offset": 273.15}
     units = {"type": UNITS, "units_code": 1, "units_description": "SI: m, N", "temp_mode": 1, **si}

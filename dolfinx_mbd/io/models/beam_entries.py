@@ -7,7 +7,7 @@ from typing import Any
 from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.io.models.declarations import REQUIRED, Declared
 from dolfinx_mbd.io.models.documents import Place, unknown
-from dolfinx_mbd.io.models.values import EntryError, Reader
+from dolfinx_mbd.io.models.values import NO_KIND, EntryError, Reader
 
 __all__ = ["BEAM", "SECTIONS", "checked_beam", "checked_places", "reduced_beam"]
 
@@ -47,8 +47,7 @@ def checked_beam(reader: Reader, entry: Any, place: Place) -> dict[str, Any]:
             raise EntryError((*place, key), unknown("field", key, BEAM))
     if "length" not in entry or len(SECTIONS.keys() & entry.keys()) != 1:
         raise EntryError(place, f"expected length and one of the sections {', '.join(SECTIONS)}")
-    kind = ""  # no kind of part, because its fields cannot be formulas
-    return {k: reader.value(BEAM[k], kind, value, (*place, k)) for k, value in entry.items()}
+    return {k: reader.value(BEAM[k], NO_KIND, value, (*place, k)) for k, value in entry.items()}
 
 
 def checked_places(
@@ -72,7 +71,7 @@ def checked_places(
         raise EntryError(place, "expected start, end, or distances along the beam by name")
     distance = Declared("interfaces", ("float",), REQUIRED, "", "m")
     return {
-        str(name): reader.value(distance, "", value, (*place, name))
+        str(name): reader.value(distance, NO_KIND, value, (*place, name))
         for name, value in entries.items()
     }
 

@@ -66,7 +66,7 @@ def declared_fields(maker: Callable[..., Any]) -> dict[str, Declared]:
         ):
             continue
         default = parameter.default
-        # The default of a field of a dataclass
+        # A field of a dataclass with a default factory: all these fields are mappings
         if type(default).__name__ == "_HAS_DEFAULT_FACTORY_CLASS":
             default = {}
         text = texts.get(name, "")

@@ -23,7 +23,7 @@ from dolfinx_mbd.io.models.beam_entries import checked_beam, checked_places, red
 from dolfinx_mbd.io.models.declarations import REQUIRED, Declared
 from dolfinx_mbd.io.models.documents import Place, unknown
 from dolfinx_mbd.io.models.kinds import VALUES
-from dolfinx_mbd.io.models.values import EntryError, Reader
+from dolfinx_mbd.io.models.values import NO_KIND, EntryError, Reader
 from dolfinx_mbd.mechanism import mechanisms
 
 __all__ = [
@@ -33,10 +33,10 @@ __all__ = [
     "facets",
     "material",
     "materials",
+    "mesh_fields",
     "mesh_of",
     "picked_interfaces",
     "reduced_body",
-    "sources",
 ]
 
 _ARRAY = ("ArrayLike",)
@@ -127,8 +127,8 @@ def reduced_body(reader: Reader, entry: Any, place: Place) -> ReducedBody:
 
 
 def _checked_fields(reader: Reader, entry: dict[str, Any], place: Place) -> dict[str, Any]:
-    """Return the fields of a reduction, with the sources of the mesh."""
-    result = sources(reader, entry, place, FIELDS, ("mesh", "step", "rod", "beam"))
+    """Return the checked fields of a reduction, with one source: a mesh, a part or a beam."""
+    result = mesh_fields(reader, entry, place, FIELDS, ("mesh", "step", "rod", "beam"))
     if "material" in entry:
         convert = material if "beam" in entry else materials
         result["material"] = convert(reader, entry["material"], (*place, "material"))
@@ -141,7 +141,7 @@ def _checked_fields(reader: Reader, entry: dict[str, Any], place: Place) -> dict
     return result
 
 
-def sources(
+def mesh_fields(
     reader: Reader,
     entry: dict[str, Any],
     place: Place,
@@ -167,18 +167,22 @@ def sources(
         names = f"{', '.join(kinds[:-1])} and {kinds[-1]}"
         raise EntryError(place, f"expected one of the fields {names}")
     missing = [name for name, field in fields.items() if field.is_required and name not in entry]
+    # A mesh file may contain the materials
     missing += [] if "mesh" in entry or "material" in entry else ["material"]
     if missing:
         raise EntryError(place, f"the field {missing[0]!r} is missing")
     result: dict[str, Any] = {}
     for key, value in entry.items():
-        is_plain = isinstance(value, dict) or "Any" in fields[key].types
+        is_converted_later = isinstance(value, dict) or "Any" in fields[key].types
         at = (*place, key)
-        result[key] = value if is_plain else reader.value(fields[key], "", value, at)
+        result[key] = value
+        if not is_converted_later:
+            result[key] = reader.value(fields[key], NO_KIND, value, at)
     if isinstance(result.get("rod"), dict):
         lengths = Declared("rod", ("float", "bool"), REQUIRED, "", "m")
         result["rod"] = {
-            k: reader.value(lengths, "", v, (*place, "rod", k)) for k, v in result["rod"].items()
+            k: reader.value(lengths, NO_KIND, v, (*place, "rod", k))
+            for k, v in result["rod"].items()
         }
     return result
 
@@ -259,7 +263,7 @@ def picked_interfaces(reader: Reader, entries: Any, place: Place) -> dict[str, t
         if "pick" in entry and "facets" in entry:
             raise EntryError((*at, "pick"), "expected either facets or pick")
         pick = _pick(reader, entry["pick"], (*at, "pick")) if "pick" in entry else None
-        result[str(name)] = reader.build(mbd.InterfaceSpec, "", fields, at), pick
+        result[str(name)] = reader.build(mbd.InterfaceSpec, NO_KIND, fields, at), pick
     return result
 
 
@@ -270,7 +274,7 @@ def _pick(reader: Reader, entry: Any, place: Place) -> dict[str, Any]:
     for key in entry:
         if key not in PICK:
             raise EntryError((*place, key), unknown("field", key, PICK))
-    return {k: reader.value(PICK[k], "", value, (*place, k)) for k, value in entry.items()}
+    return {k: reader.value(PICK[k], NO_KIND, value, (*place, k)) for k, value in entry.items()}
 
 
 def _reduced_or_cached(reader: Reader, fields: dict[str, Any], place: Place) -> ReducedBody:
@@ -371,7 +375,7 @@ def mesh_of(reader: Reader, fields: dict[str, Any], place: Place, comm: Any) -> 
 
     Args:
         reader: Conversion of the document.
-        fields: Fields with a source of the mesh, see `sources`.
+        fields: Fields with a source of the mesh, see `mesh_fields`.
         place: Their place in the document.
         comm: Communicator.
 

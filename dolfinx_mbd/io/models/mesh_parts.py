@@ -15,12 +15,12 @@ from dolfinx_mbd.io.models.flexible_parts import (
     facets,
     material,
     materials,
+    mesh_fields,
     mesh_of,
     picked_interfaces,
     reduced_body,
-    sources,
 )
-from dolfinx_mbd.io.models.values import EntryError, Reader
+from dolfinx_mbd.io.models.values import NO_KIND, EntryError, Reader
 
 __all__ = ["MODEL", "SPECIAL", "model_entry", "write_mesh_of"]
 
@@ -45,17 +45,17 @@ def _elastic_model(reader: Reader, entry: Any, place: Place) -> Any:
     folder = reader.document.file_of(place).parent  # paths are relative to it
     key = "ElasticModel", str(folder), json.dumps(entry, default=str)
     if key not in reader.loaded:
-        fields = sources(reader, entry, place, MODEL, ("mesh", "step", "rod"))
-        values = None
+        fields = mesh_fields(reader, entry, place, MODEL, ("mesh", "step", "rod"))
+        material_by_group = None
         if "material" in entry:
-            values = materials(reader, entry["material"], (*place, "material"))
+            material_by_group = materials(reader, entry["material"], (*place, "material"))
         prestress = fields.get("prestress")
         if isinstance(prestress, dict):
-            prestress = reader.value(MODEL["prestress"], "", prestress, (*place, "prestress"))
+            prestress = reader.value(MODEL["prestress"], NO_KIND, prestress, (*place, "prestress"))
         try:
             mesh = mesh_of(reader, fields, place, MPI.COMM_WORLD)
             model = mbd.ElasticModel(
-                mesh, values, degree=fields.get("degree", 2), prestress=prestress
+                mesh, material_by_group, degree=fields.get("degree", 2), prestress=prestress
             )
         except (Error, OSError) as error:
             raise EntryError(place, str(error)) from None
@@ -64,7 +64,10 @@ def _elastic_model(reader: Reader, entry: Any, place: Place) -> Any:
 
 
 def _interfaces(reader: Reader, entry: Any, place: Place) -> Any:
-    """Return interfaces by name; `pick` selects facets of the mesh of the same body."""
+    """Return the interfaces: names of groups if the entry has only names, else fields by name.
+
+    `pick` selects facets of the mesh of the same body.
+    """
     result = picked_interfaces(reader, entry, place)
     if isinstance(entry, (list, str)):
         return list(result)

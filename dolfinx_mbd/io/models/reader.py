@@ -20,7 +20,7 @@ from dolfinx_mbd.io.models.documents import (
 )
 from dolfinx_mbd.io.models.kinds import ANALYSES, SECTIONS
 from dolfinx_mbd.io.models.mesh_parts import SPECIAL
-from dolfinx_mbd.io.models.values import EntryError, Reader, place_of
+from dolfinx_mbd.io.models.values import NO_KIND, EntryError, Reader, place_of
 from dolfinx_mbd.mechanism import System
 from dolfinx_mbd.mechanism.expressions.unit_expressions import number, unit_of
 
@@ -84,6 +84,7 @@ def read_model(
     Raises:
         ModelFileError: The file has errors; the message has a line with file, line number, entry,
             cause and cure for each of them.
+        InputError: `parameters` has a name that is no parameter of the file.
         MissingFileError: The file does not exist.
 
     Note: Collective over `MPI.COMM_WORLD` if the file contains a mesh that must be reduced.
@@ -286,7 +287,7 @@ class _Builder:
     # ---- other sections -------------------------------------------------------------------------
     def _gravity(self, value: Any, place: Place) -> Any:
         """Return the acceleration of gravity, m/s²."""
-        return self.reader.value(declared_fields(System)["gravity"], "", value, place)
+        return self.reader.value(declared_fields(System)["gravity"], NO_KIND, value, place)
 
     def _analysis(self, entry: Any, place: Place) -> dict[str, Any]:
         """Return the arguments of an analysis, checked by the declarations of its function."""

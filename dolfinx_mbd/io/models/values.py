@@ -31,7 +31,7 @@ from dolfinx_mbd.mechanism.expressions.unit_expressions import (
 )
 from dolfinx_mbd.mechanism.joints import SLIDING, TURNING
 
-__all__ = ["EntryError", "Reader", "place_of"]
+__all__ = ["NO_KIND", "EntryError", "Reader", "place_of"]
 
 VARIABLES = {
     **{"t": "s", "length": "m", "angle": "rad"},
@@ -41,6 +41,10 @@ VARIABLES = {
     **dict.fromkeys(("wx", "wy", "wz"), "rad/s"),
 }
 """Units of the variables of functions; those of a joint (`s`, `rate`) depend on the joint."""
+
+
+NO_KIND = ""
+"""Argument `kind` of `Reader.value` for a field that cannot be a function or an expression."""
 
 
 class EntryError(Exception):
@@ -151,7 +155,7 @@ class Reader:
         return errors
 
     def value(self, field: Declared, kind: str, value: Any, place: Place) -> Any:
-        """Return the value of a field of a kind of part, such as ``revolute``; "" for no kind."""
+        """Return the value of a field of a kind of part, such as ``revolute``, or of `NO_KIND`."""
         try:
             return self._value(field, kind, value, place)
         except InputError as error:
@@ -330,7 +334,7 @@ class Reader:
         has_one_type = items[-1] == "..." or len(items) == 1
         types = [items[0]] * len(value) if has_one_type else items
         return tuple(
-            self.value(field._replace(types=tuple(members(kind))), "", entry, (*place, k))
+            self.value(field._replace(types=tuple(members(kind))), NO_KIND, entry, (*place, k))
             for k, (kind, entry) in enumerate(zip(types, value, strict=True))
         )
 
@@ -362,7 +366,7 @@ class Reader:
         if not isinstance(value, dict):
             return _NOT_OF_TYPE
         inner = field._replace(types=tuple(members(name.removeprefix("Mapping[str, ")[:-1])))
-        return {str(k): self.value(inner, "", v, (*place, k)) for k, v in value.items()}
+        return {str(k): self.value(inner, NO_KIND, v, (*place, k)) for k, v in value.items()}
 
     def path(self, text: str, place: Place) -> Path:
         """Return the path of a file relative to the file that names it."""

@@ -177,14 +177,14 @@ class _Writer:
                 return self._object(value, makers[kind], label, place)
         if isinstance(value, (tuple, list)):
             return [self.plain(entry, f"{place}.{k}") for k, entry in enumerate(value)]
-        cure = (
+        advice = (
             "pass times=..., so that the motion is tabulated"
             if place.startswith("drivers.")
             else "use an expression, mbd.io.models.Formula"
         )
         what = "the function" if callable(value) else "the value"
         raise InputError(
-            f"{place}: {what} {checks.short(value)} cannot be written to a model file; {cure}",
+            f"{place}: {what} {checks.short(value)} cannot be written to a model file; {advice}",
             argument="system",
             value=value,
         )
@@ -273,8 +273,7 @@ def _frame(writer: _Writer, value: Frame, place: str) -> Any:
 
 
 def _frame_ref(writer: _Writer, value: FrameRef, place: str) -> Any:
-    # "body.frame" is ambiguous if one of the names has a dot
-    """Return the reference to a frame as "body.frame", or as a list of both names."""
+    """Return the reference to a frame as "body.frame", or as both names if one has a dot."""
     return list(value) if "." in "".join(value) else ".".join(value)
 
 

@@ -30,7 +30,7 @@ _CLASS_ATTRIBUTES = frozenset(vars(types.new_class("C"))) | {  # attributes of e
 }  # fmt: skip
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 _IGNORED = frozenset({"provenance", "shape", "skin"})  # attributes without effect on results
-# Attributes that are ignored if None: version 3 did not have them
+# Attributes that are ignored if None, because early files of version 3 do not have them
 _IGNORED_IF_NONE = frozenset({"clearance", "omega", "rate", "relation", "velocity"})
 
 
@@ -61,8 +61,8 @@ def differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
 def digest(item: object, *, code: bool = False) -> str:
     """Return a digest of all bits of an object's numbers and of the names of its functions.
 
-    With `code`, the digest also depends on the code of the functions and on the globals that it
-    uses; it is then valid for one version of Python.
+    With `code`, the digest also depends on the code of the functions and on the globals that they
+    use; it is then valid for one version of Python.
     """
     return hashlib.sha256(repr(_canonical_form(item, {}, code)).encode()).hexdigest()[:32]
 

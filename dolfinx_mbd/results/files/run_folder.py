@@ -122,7 +122,7 @@ class RunFolder:
     Only one process writes to a folder. Ranks of a communicator `comm`, which share a mesh, read
     the rows that its rank 0 writes; all calls are then collective. Other ranks of an MPI program
     that computes the same run on all ranks write their rows to temporary files. A new run replaces
-    an earlier run of the same mechanism, `system`.
+    an earlier run of the same mechanism, `system`; with `rows`, the run of these rows continues.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class RunFolder:
             raise OverwriteError(f"'{path}' is a file, but a run is written to a folder")
         create_directory(path)
         self._lock = _lock(self.path)
-        self.rows = None if rows is None else self._check_continuation(rows)
+        self.rows = None if rows is None else self._continued(rows)
         if rows is None:
             try:
                 if self._lock is not None:
@@ -228,7 +228,7 @@ class RunFolder:
         path.unlink(missing_ok=True)  # earlier runs that are open keep their data
         return path.open("x+b")
 
-    def _check_continuation(self, rows: Rows) -> Rows:
+    def _continued(self, rows: Rows) -> Rows:
         """Return the rows in a file to which this process can append."""
         if self._lock is None:
             rows.copy_to(self._new_file())

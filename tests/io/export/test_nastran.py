@@ -62,6 +62,9 @@ def test_dmig(tmp_path: Path) -> None:
         read[name] = A[np.ix_(there, there)]
         assert relative(read[name], matrix) < 1e-9
     check_superelement(body, read["KAAX"], read["MAAX"], 1e-8)
+    undamped = export(body.replace(damping=0.0 * body.damping), tmp_path / "undamped", "dmig")
+    assert any("B2GG = BAAX" in note for note in report.notes)
+    assert not any("BAAX" in note for note in undamped.notes)
 
 
 @pytest.mark.parametrize(

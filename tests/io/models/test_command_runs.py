@@ -173,6 +173,17 @@ def test_units_of_parameters_that_are_set(tmp_path: Path) -> None:
         read_model(path, {"m": "3mm"})
 
 
+def test_schema_file_is_replaced_with_force(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text("{}")
+    assert main(["schema", "-o", str(path)]) == 1
+    assert "add --force" in capsys.readouterr().err and path.read_text() == "{}"
+    assert main(["schema", "-o", str(path), "--force"]) == 0
+    assert "Model file" in path.read_text()
+
+
 def test_kinds_in_the_schema() -> None:
     """Editors complete the field `type` by this list."""
     rules = schema()["properties"]["bodies"]["additionalProperties"]

@@ -64,10 +64,10 @@ def _digest() -> str:
         version = importlib.metadata.version("numba")
     except importlib.metadata.PackageNotFoundError as error:
         raise MissingFileError("the export as C code needs numba (pip install numba)") from error
-    here, kernels = Path(__file__).parent, Path(kernel_files.__file__).parent
+    folder, kernels = Path(__file__).parent, Path(kernel_files.__file__).parent
     paths = [*sorted(kernels.glob("*.py")), *sorted((kernels / "mechanism_steps").glob("*.py"))]
     digest = hashlib.blake2b(version.encode(), digest_size=16)
-    for path in [*paths, *(here / name for name in _SOURCES)]:
+    for path in [*paths, *(folder / name for name in _SOURCES)]:
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -97,7 +97,7 @@ def llvm_code() -> str:
 
 
 def write(path: str) -> None:
-    """Compile the steps in this process, and write the LLVM code and the name of the function."""
+    """Compile the steps in this process, and write their LLVM code to a file."""
     import numba
     from numba import types
 
@@ -111,7 +111,7 @@ def write(path: str) -> None:
 
 
 def _view() -> Any:
-    """Return a function that returns an address as a pointer to numbers like those of another."""
+    """Return a function of numba that makes a pointer to numbers of a type from an address."""
     from numba import types
     from numba.extending import intrinsic
 

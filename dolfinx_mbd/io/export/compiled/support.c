@@ -154,7 +154,8 @@ static uint32_t numba_xxgemm(
     uint8_t kind, uint8_t first, uint8_t second, uint64_t m, uint64_t n, uint64_t k, char *alpha,
     char *A, uint64_t lda, char *B, uint64_t ldb, char *beta, char *C, uint64_t ldc)
 {
-    int by_rows = first != 'n' && first != 'N', turned = second != 'n' && second != 'N';
+    int first_transposed = first != 'n' && first != 'N';
+    int second_transposed = second != 'n' && second != 'N';
     const double *a = (const double *)A, *b = (const double *)B;
     double *c = (double *)C, factor = load_double(alpha), old = load_double(beta);
     (void)kind;
@@ -163,10 +164,10 @@ static uint32_t numba_xxgemm(
         for (uint64_t i = 0; i < m; i++)
             column[i] = old == 0.0 ? 0.0 : old * column[i];
         for (uint64_t l = 0; l < k; l++) {
-            double x = factor * (turned ? b[j + l * ldb] : b[l + j * ldb]);
+            double x = factor * (second_transposed ? b[j + l * ldb] : b[l + j * ldb]);
             if (x == 0.0)
                 continue;
-            if (by_rows)
+            if (first_transposed)
                 for (uint64_t i = 0; i < m; i++)
                     column[i] += a[l + i * lda] * x;
             else

@@ -170,7 +170,7 @@ def _load_arrays(simulator: Simulator) -> dict[str, Any]:
             frames.append((frame, int(load.kind == "torque"), int(load.axes == "frame")))
         else:
             springs.append((index(load.first), index(load.second)))
-        first = len(numbers[group]) + int(spring)
+        first = len(numbers[group]) + int(spring)  # a spring begins with an unused force
         for entry in load.inputs():
             place = entry.component
             if place is None:
@@ -277,7 +277,7 @@ def _scratch(eqs: Assembler) -> dict[str, Any]:
         "spread": (entries, 6),
         "jacobians": at.jacobian_table.shape,
         "tangents": at.tangent_table.shape,
-        "blocks": (3 * int((counts**2).sum()),),
+        "blocks": (3 * int((counts**2).sum()),),  # K, C, M of each body
         "K": (nv, nv),
         "C": (nv, nv),
         "M": (nv, nv),
@@ -317,7 +317,7 @@ def _output(simulator: Simulator, name: str) -> tuple[int, int, int]:
     if kind == layout.MULTIPLIER:
         motion = component + (3 if key == "moment" else 0)
         rows = np.flatnonzero((s.row_entry == entry) & (s.row_motion == motion))
-        return kind, int(rows[0]) if len(rows) else -1, 0
+        return kind, int(rows[0]) if len(rows) else -1, 0  # -1: a component that is zero
     joint = entry if entry < len(s.joints) else int(s.driven_joints[entry - len(s.joints)])
     return kind, joint, component
 

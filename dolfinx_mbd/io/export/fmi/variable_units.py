@@ -34,7 +34,10 @@ def _unit_name(unit: str) -> str:
 
 
 def _base_unit(unit: str) -> dict[str, str] | None:
-    """Return the exponents of the SI base units and the factor to them, or None if unknown."""
+    """Return the exponents of the SI base units and the factor to them.
+
+    None: the unit is unknown, has a fractional exponent or counts cycles.
+    """
     known = parse_unit(unit)
     if known is None or known[1].cycle or any(power % 1.0 for power in known[1]):
         return None
