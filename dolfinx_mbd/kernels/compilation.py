@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from dolfinx_mbd.kernels.precompile import ENABLED, KERNELS, kernel_sources, start_helpers
 
@@ -28,8 +28,7 @@ try:  # internal names of numba, which save a quarter of the compilation
         raise ImportError
     from numba import _dynfunc
     from numba.core.codegen import JITCodeLibrary
-    from numba.core.compiler import Compiler, Flags
-    from numba.core.targetconfig import ConfigStack
+    from numba.core.compiler import Compiler
 except ImportError:
     Compiler = None
 
@@ -88,136 +87,35 @@ if COMPILED and Compiler is not None:
             """Set the data layout, without an optimization of the functions."""
             ll_module.data_layout = self._codegen._data_layout
 
-        def finalize(self) -> None:
-            """Link each inner function once, including those that only inner functions call."""
-            self._linking_libraries = self._link_inner_functions(self._final_module)
-            super().finalize()
-
-        def _link_inner_functions(self, module: Any) -> list[Any]:
-            """Add all inner functions that this library needs; return the other libraries."""
-            libraries = [*dict.fromkeys(self._linking_libraries)]
-            for library in libraries:  # also those that are appended here
-                if isinstance(library, _InnerLibrary):
-                    self._reload_init.update(library._reload_init)
-                    module.link_in(library._final_module, preserve=True)
-                    libraries += [new for new in library._linking_libraries if new not in libraries]
-            return [library for library in libraries if not isinstance(library, _InnerLibrary)]
-
     class _InnerLibrary(_KernelLibrary):
         """LLVM code for other libraries only, without optimization and machine code."""
 
-        _shared_module: Any
+        def _optimize_final_module(self) -> None:
+            """Do not optimize the module."""
+            pass
 
-        def finalize(self) -> None:
-            """Mark the functions as parts of other libraries."""
-            for function in self._final_module.functions:
-                if not function.is_declaration:
-                    function.linkage = "linkonce_odr"
+        def _finalize_final_module(self) -> None:
+            """Mark the module as complete, without a translation to machine code."""
             self._finalize_dynamic_globals()
             self._finalized = True
-
-        def _get_module_for_linking(self) -> Any:
-            """Return a module with all functions that are called, for functions of the user."""
-            if self._shared_module is None:
-                module = self._final_module.clone()
-                for library in self._link_inner_functions(module):
-                    module.link_in(library._get_module_for_linking(), preserve=True)
-                self._shared_module = module
-            return self._shared_module
-
-    class _SharedFlags(Flags):
-        """Options of numba that are compared by identity, which is faster."""
-
-        __slots__ = ()
-        _known: ClassVar[dict[str, Any]] = {}
-        __hash__, __eq__ = object.__hash__, object.__eq__
-
-        def copy(self) -> Any:
-            """Return the same options for all functions whose options differ in wrappers only.
-
-            The functions of numba that they call are then compiled once.
-            """
-            common = Flags(self)
-            common.no_cpython_wrapper = common.no_cfunc_wrapper = True
-            return self._known.setdefault(common.summary(), _SharedFlags(common))
 
     class _KernelCompiler(Compiler):
         """Compiles functions that Python calls."""
 
-        library: ClassVar[Any] = _KernelLibrary
-
-        def __init__(
-            self, typing: Any, target: Any, library: Any, args: Any, result: Any, flags: Any,
-            *options: Any,
-        ) -> None:  # fmt: skip
-            super().__init__(typing, target, library, args, result, _SharedFlags(flags), *options)
-            self.state.library = self.library(target.codegen(), "kernels")
+        def __init__(self, typing: Any, target: Any, library: Any, *options: Any) -> None:
+            super().__init__(typing, target, library, *options)
+            self.state.library = _KernelLibrary(target.codegen(), "kernel")
             self.state.library.enable_object_caching()
 
-        def define_pipelines(self) -> Any:
-            """Return the passes of numba without those that do not change kernels."""
-            pipelines = super().define_pipelines()
-            for pipeline in pipelines:
-                pipeline.passes = [one for one in pipeline.passes if one[0].__name__ not in _UNUSED]
-            return pipelines
-
-        def _compile_core(self) -> Any:
-            """Compile the function, with the types of results of functions of numba from before."""
-            context = self.state.typingctx
-            if "resolve_function_type" in vars(context):
-                return super()._compile_core()
-            context.resolve_function_type = _ResultTypes(context.resolve_function_type)
-            try:
-                return super()._compile_core()
-            finally:
-                del context.resolve_function_type
-
-    class _InnerCompiler(_KernelCompiler):
+    class _InnerCompiler(Compiler):
         """Compiles functions that only kernels call."""
 
-        library = _InnerLibrary
-
-        def __init__(self, *options: Any) -> None:
-            super().__init__(*options)
+        def __init__(self, typing: Any, target: Any, library: Any, *options: Any) -> None:
+            super().__init__(typing, target, library, *options)
+            self.state.library = _InnerLibrary(target.codegen(), "inner functions")
             self.state.targetctx.get_executable = _not_executable
 
     _KERNELS["pipeline_class"], _INNER_KERNELS["pipeline_class"] = _KernelCompiler, _InnerCompiler
-
-
-#: Passes for statements that no kernel contains (closures, `with`, branches by literals)
-_UNUSED = {
-    "DeadBranchPrune",
-    "DumpParforDiagnostics",
-    "FindLiterallyCalls",
-    "InlineClosureLikes",
-    "InlineInlinables",
-    "LiteralPropagationSubPipelinePass",
-    "LiteralUnroll",
-    "MakeFunctionToJitFunction",
-    "WithLifting",
-}
-_RESULTS: dict[Any, Any] = {}  # signatures of functions of numba by function, arguments and options
-
-
-class _ResultTypes:
-    """Types of the results of functions, from a table for those of numba such as `+`.
-
-    Args:
-        resolve: Function that finds the type if it is not in the table.
-    """
-
-    def __init__(self, resolve: Callable) -> None:
-        self._resolve = resolve
-
-    def __call__(self, function: Any, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
-        """Return the signature of a call."""
-        if kws or not isinstance(function, numba.types.Function):
-            return self._resolve(function, args, kws)
-        key = function, tuple(args), ConfigStack.top_or_none()
-        signature = _RESULTS.get(key)
-        if signature is None:
-            _RESULTS[key] = signature = self._resolve(function, args, kws)
-        return signature
 
 
 def _not_executable(library: Any, description: Any, environment: Any) -> Any:

@@ -310,13 +310,13 @@ def enumerate_nodes(free: Integers, number: Integers, size: Integers) -> int:
         if not some:
             cut = i
             break
-    count, kept = 0, -1
+    count, first_changed = 0, -1
     for k in range(n):
         i = (cut + k) % n if cut >= 0 else (k // 2 if k % 2 == 0 else n - 1 - k // 2)
         for j in range(columns):
             new = count if free[i, j] else -1
-            if kept < 0 and number[i, j] != new:
-                kept = count
+            if first_changed < 0 and number[i, j] != new:
+                first_changed = count
             number[i, j] = new
             count += new >= 0
     width = 0
@@ -329,7 +329,7 @@ def enumerate_nodes(free: Integers, number: Integers, size: Integers) -> int:
                 if number[i, j + 1] >= 0:
                     width = max(width, abs(number[i, j] - number[i, j + 1]))
     size[UNKNOWNS], size[BANDWIDTH] = count, width
-    return kept if kept >= 0 else count
+    return first_changed if first_changed >= 0 else count
 
 
 @inner_kernel
