@@ -87,7 +87,7 @@ def page(part: str, title: str) -> str:
 
 
 def group(part: str, module: Any, name: str) -> str:
-    """Return the heading of a name on the page of a package, or nothing if it has no headings."""
+    """Return the heading of a name on a page, or an empty text if the page has no headings."""
     groups = GROUPS.get(part)
     if groups is None:
         return ""
@@ -103,15 +103,16 @@ def group(part: str, module: Any, name: str) -> str:
 
 
 def first_page(value: Any, name: str) -> str:
-    """Return the first package of `PARTS` that lists a value."""
+    """Return the first package of `PARTS` whose `__all__` lists a value under a name."""
     modules = {part: importlib.import_module(f"dolfinx_mbd.{part}") for part in PARTS}
     parts = [part for part, module in modules.items() if name in module.__all__]
     return next(part for part in parts if getattr(modules[part], name) is value)
 
 
 def entry(name: str, value: Any) -> list[str]:
-    """Return the lines that document a class or a function; other values have none."""
+    """Return the lines that document a class or a function, and no lines for other values."""
     if inspect.isclass(value):
+        # The docstring of a named tuple describes its fields
         members = [] if issubclass(value, tuple) else ["   :members:"]
         if any(base.__name__ in BASES_WITHOUT_ENTRY for base in value.__mro__):
             members.append("   :inherited-members:")
@@ -136,6 +137,7 @@ def escape_markdown(
     for k, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...")):
             line = line.replace("|", "\\|")
+            # A single asterisk before a word, as in *args, would begin emphasis
             lines[k] = re.sub(r"(?<![\w*`])\*(?=\w[^*]*$)", r"\\*", line)
 
 

@@ -30,7 +30,7 @@ COMMANDS = (
 def help_of(*command: str) -> str:
     """Return the help text of a command."""
     arguments = [sys.executable, "-m", "dolfinx_mbd", *command, "--help"]
-    environment = {**os.environ, "COLUMNS": "88"}
+    environment = {**os.environ, "COLUMNS": "88"}  # width of the help text, in characters
     result = subprocess.run(arguments, capture_output=True, text=True, env=environment, check=True)
     return result.stdout
 

@@ -1,7 +1,7 @@
 """A drawing of the folders of the package, ordered by their imports.
 
 Each folder stands above all folders from which it imports. The lines lead to the imports that no
-other path implies (the transitive reduction). The width of a box grows with the lines of code.
+other path implies (the transitive reduction). The tooltip of a box states the lines of its folder.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 
 NAME = "dolfinx_mbd"
+# Pixels; HEIGHT is that of a box, ROW the distance between the centres of two rows
 WIDTH, HEIGHT, GAP, ROW = 960, 34, 14, 78
 
 
@@ -37,7 +38,7 @@ def imports_of(path: Path) -> set[str]:
 
 
 def read_package(package: Path) -> tuple[dict[str, set[str]], dict[str, int]]:
-    """Return the folders that each folder imports, and the lines of code of each folder."""
+    """Return the folders that each folder imports, and the number of lines of each folder."""
     names = {path.parent.name for path in package.glob("*/__init__.py")}
     edges: dict[str, set[str]] = {name: set() for name in sorted(names)}
     lines = dict.fromkeys(edges, 0)
@@ -50,7 +51,7 @@ def read_package(package: Path) -> tuple[dict[str, set[str]], dict[str, int]]:
 
 
 def levels_of(edges: dict[str, set[str]]) -> dict[str, int]:
-    """Return the length of the longest path of imports below each folder."""
+    """Return the number of imports in the longest chain that begins at each folder."""
     levels: dict[str, int] = {}
 
     def level(name: str) -> int:
@@ -64,7 +65,7 @@ def levels_of(edges: dict[str, set[str]]) -> dict[str, int]:
 
 
 def reduced(edges: dict[str, set[str]]) -> dict[str, set[str]]:
-    """Return the imports that are not implied by a path of other imports."""
+    """Return the imports of each folder that no path of other imports implies."""
     below: dict[str, set[str]] = {}
 
     def reached(name: str) -> set[str]:
@@ -81,7 +82,10 @@ def reduced(edges: dict[str, set[str]]) -> dict[str, set[str]]:
 def places_of(
     edges: dict[str, set[str]], levels: dict[str, int], sizes: dict[str, float]
 ) -> dict[str, tuple[float, float]]:
-    """Return the centre of each box: rows by level, each row ordered by the boxes below."""
+    """Return the centre of each box: one row per level, ordered by the mean x of the imports.
+
+    `sizes` contains the widths of the boxes, in pixels.
+    """
     top, places = max(levels.values()), {}
     for row in range(top + 1):
         names = [name for name in edges if levels[name] == row]
@@ -103,16 +107,16 @@ def places_of(
 def drawing(package: Path) -> str:
     """Return the drawing as SVG."""
     edges, lines = read_package(package)
-    levels, few = levels_of(edges), reduced(edges)
-    sizes = {name: 8.2 * len(name) + 26 for name in edges}
-    places = places_of(few, levels, sizes)
+    levels, drawn = levels_of(edges), reduced(edges)
+    sizes = {name: 8.2 * len(name) + 26 for name in edges}  # pixels: letters and a margin
+    places = places_of(drawn, levels, sizes)
     bottom = max(y for _, y in places.values()) + HEIGHT
     parts = [
         f'<svg class="import-map" viewBox="0 0 {WIDTH} {bottom:.0f}" role="img" '
         'aria-label="Folders of the package, ordered by their imports" '
         'xmlns="http://www.w3.org/2000/svg">'
     ]
-    for name, targets in few.items():
+    for name, targets in drawn.items():
         x, y = places[name]
         for target in sorted(targets):
             u, v = places[target]

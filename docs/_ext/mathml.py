@@ -32,6 +32,7 @@ def inline(self: Any, node: nodes.math) -> None:
 def block(self: Any, node: nodes.math_block) -> None:
     """Write an equation on its own line, with its number."""
     text = node.astext()
+    # Sphinx aligns lines at "&" in `split`; latex2mathml knows the same as `aligned`
     if "&" in text and "\\begin" not in text:
         text = wrap_displaymath(text, None, False).strip().replace("split", "aligned")
         text = text.removeprefix("\\begin{equation*}").removesuffix("\\end{equation*}")

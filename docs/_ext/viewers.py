@@ -19,7 +19,7 @@ SHARED = ("three.min.js", "player.js", "player.css")
 
 
 def assets() -> dict[str, str]:
-    """Return the texts that all viewers contain, by names of files that change with the texts."""
+    """Return the texts that all viewers contain, by file names with a hash of the text."""
     texts = ((Path(name), asset(name)) for name in SHARED)
     return {
         f"{path.stem}-{hashlib.sha256(text.encode()).hexdigest()[:8]}{path.suffix}": text
@@ -28,7 +28,10 @@ def assets() -> dict[str, str]:
 
 
 def linked(page: str, texts: dict[str, str]) -> str:
-    """Return the page of a viewer with links in place of the shared texts."""
+    """Return the page of a viewer with links in place of the shared texts.
+
+    The content security policy of the page is removed, because it forbids linked files.
+    """
     for name, text in texts.items():
         link = f'<script src="{name}"></script>'
         start, end = "<script>", "</script>"
@@ -45,7 +48,7 @@ def move_viewers(app: Sphinx, name: str, template: str, context: dict[str, Any],
         return
     folder = Path(app.outdir, FOLDER)
     folder.mkdir(exist_ok=True)
-    texts, up = assets(), "../" * name.count("/")
+    texts, to_root = assets(), "../" * name.count("/")
     number = 0
 
     def frame(match: re.Match[str]) -> str:
@@ -54,7 +57,7 @@ def move_viewers(app: Sphinx, name: str, template: str, context: dict[str, Any],
         path = folder / f"{name.replace('/', '-')}-{number}.html"
         path.write_text(linked(html.unescape(match[1]), texts), encoding="utf-8")
         return (
-            f'<iframe class="viewer" loading="lazy" src="{up}{FOLDER}/{path.name}" '
+            f'<iframe class="viewer" loading="lazy" src="{to_root}{FOLDER}/{path.name}" '
             'title="Interactive scene" allowfullscreen></iframe>'
         )
 

@@ -35,6 +35,7 @@ mbs = exu.SystemContainer().AddSystem()
 fixed = mbs.AddMarker(MarkerBodyPosition(bodyNumber=mbs.AddObject(ObjectGround())))
 rod = to_exudyn(body).AddObjectFFRFreducedOrder(mbs, gravity=[0.0, -9.81, 0.0])
 number = rod["oFFRFreducedOrder"]
+# The six nodes around the interface have equal weights
 big_end = mbs.AddMarker(
     MarkerSuperElementPosition(
         bodyNumber=number, meshNodeNumbers=nodes["big_end"], weightingFactors=[1 / 6] * 6

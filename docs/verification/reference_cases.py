@@ -57,7 +57,7 @@ Numbers = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Row:
-    """A number of this package next to its reference; `absolute` is the kind of the deviation."""
+    """A number of this package next to its reference; `bound` limits the deviation."""
 
     quantity: str
     reference: float
@@ -98,7 +98,8 @@ def planar_motion() -> Iterator[Row]:
     angles = run.joint("base").rotation[1:]
     exact = [0.033195, 0.133880, 0.305375, 0.553192, 0.884680]
     names = [f"arm, φ({t:g} s), rad" for t in times]
-    references = dict(zip(names, exact, strict=True))  # six decimals
+    # The bound contains the rounding of the references: 0.5e-6 of 0.033195 is 1.5e-5
+    references = dict(zip(names, exact, strict=True))
     yield from rows(ODE, 1.6e-5, angles, references)
     yield from rows("Adams, in the paper", 3e-4, angles[-1:], {names[-1]: 0.884672})
     run = mbd.simulate(planar_mechanisms.crank_from_rest(), t_end=0.5, dt=1e-4, stride=1000)
@@ -120,7 +121,7 @@ def rigid_engine() -> Iterator[Row]:
     run = mbd.simulate(engine, t_end=0.01, dt=5e-6).projected()
     piston, rod = run.body("piston 1"), run.body("rod 1")
     x, v, a = (h[:, 0] for h in (piston.position, piston.velocity, piston.acceleration))
-    values = [np.ptp(x), np.abs(v).max(), a.min(), a[len(a) // 2]]
+    values = [np.ptp(x), np.abs(v).max(), a.min(), a[len(a) // 2]]  # the last after half a turn
     values += [np.abs(rod.omega[:, 2]).max(), np.abs(rod.alpha[:, 2]).max()]
     references = {
         "stroke, m": 0.080,
@@ -160,10 +161,12 @@ def free_rotation() -> Iterator[Row]:
     run = mbd.simulate(system, t_end=31.0, dt=1e-3, start=start, tolerance=1e-12)
     omega = run.body("top").omega
     k = np.flatnonzero(np.diff(np.sign(omega[:, 1])))
+    # Times at which ω₂ is zero, twice in a period, by linear interpolation within a step of 1e-3 s
     zeros = run.time[k] - omega[k, 1] * 1e-3 / (omega[k + 1, 1] - omega[k, 1])
     references = {"period, s": 39.1057341973, "first change of sign of ω₂, s": 10.916913}
     yield from rows("elliptic functions", 1e-5, [2 * np.diff(zeros)[0], zeros[0]], references)
     exact = {"ω₁(20 s), rad/s": -0.00581384, "ω₂": -1.0000331, "ω₃": 0.008828}
+    # Step 20000 ends at 20 s
     yield from rows("elliptic functions", 1e-6, omega[20000], exact, absolute=True)
 
 
@@ -184,10 +187,11 @@ def four_bar_chain() -> Iterator[Row]:
     for dt in (1e-3, 5e-4):
         run = mbd.simulate(four_bars.chain(2), t_end=10.0, dt=dt, start={"drive": -1.0})
         angle = run.joint("drive").rotation
-        turn = np.interp(2 * np.pi, angle[0] - angle, run.time)
+        period = np.interp(2 * np.pi, angle[0] - angle, run.time)  # time of one turn
         pin = run.sensor("crank 0", "end")[:, :2]
-        values.append([*pin[round(1 / dt)], *pin[-1], run.body("crank 0").omega[-1, 2], turn])
-    extrapolated = (4 * np.array(values[1]) - values[0]) / 3  # of order two
+        values.append([*pin[round(1 / dt)], *pin[-1], run.body("crank 0").omega[-1, 2], period])
+    # Richardson extrapolation of a method of order two to a step of zero
+    extrapolated = (4 * np.array(values[1]) - values[0]) / 3
     exact = {"x(1 s), m": -0.19502030195, "y(1 s), m": -0.98079920566, "x(10 s), m": 0.32845811153}
     exact |= {"y(10 s), m": 0.94451853818, "rate of φ at 10 s, rad/s": -1.50664218082}
     exact["period, s"] = 1.94251492261
@@ -212,14 +216,15 @@ def flexible_slider_crank() -> Iterator[Row]:
 
 def spinning_up() -> Iterator[Row]:
     """Spin-up of a cantilever to 6 rad/s, tip deflection of the reduced body (Kane et al. 1987)."""
-    instants, across = spin_up.tip_deflection(14.0, 2e-2)
+    instants, across = spin_up.tip_deflection(14.0, 2e-2)  # until 14 s, with steps of 0.02 s
     values = np.interp(list(spin_up.EXACT), instants, across)
     references = {f"v({t} s), m": value for t, value in spin_up.EXACT.items()}
-    bound, source = 0.01 * 0.5738, "geometrically exact beam"
+    bound, source = 0.01 * 0.5738, "geometrically exact beam"  # 1 % of the largest deflection
     yield from rows(source, bound, values, references, absolute=True)
     yield from rows(source, 0.01, [across.min()], {"least deflection, m": -0.5738})
 
 
+# Dimensionless frequencies over the speed γ: first lag, first flap, second lag, second flap
 WRIGHT = {
     1: (3.54324, 3.68165, 22.15846, 22.18101),
     3: (3.74351, 4.79728, 23.12649, 23.32026),
@@ -230,7 +235,7 @@ WRIGHT = {
 def rotating_cantilever() -> Iterator[Row]:
     """Frequencies ω√(ρAL⁴/EI) of a rotating cantilever at the speed γ (Wright et al. 1982)."""
     thin = mbd.forms.Section.rectangle(2e-3, 2e-3)
-    material = mbd.Material(1.0 / thin.Iyy, 0.3, 1.0 / thin.area)
+    material = mbd.Material(1.0 / thin.Iyy, 0.3, 1.0 / thin.area)  # EI = ρA = 1, and L = 1
     model = mbd.BeamModel(create_interval(SELF, 40, [0.0, 1.0]), thin, material)
     structure = mbd.structures.rotating_beam(model, held=[0.0])
     for gamma, frequencies in WRIGHT.items():
@@ -242,16 +247,17 @@ def rotating_cantilever() -> Iterator[Row]:
         names = [f"{name}, γ = {gamma}" for name in ("lag 1", "flap 1", "lag 2", "flap 2")]
         source = "Wright; spectral solution"
         yield from rows(source, 3e-4, omega, dict(zip(names, frequencies, strict=True)))
-    lost = mbd.structures.critical_speed(structure, 6.0, stiffening=False)
+    critical = mbd.structures.critical_speed(structure, 6.0, stiffening=False)
     structure.destroy()
     name = "γ of the false loss of stability without geometric stiffness"
     yield from rows(
-        "first frequency at rest", 1e-3, [lost.speed if lost else np.nan], {name: 3.51602}
+        "first frequency at rest", 1e-3, [critical.speed if critical else np.nan], {name: 3.51602}
     )
+    # ω² of an oscillator of 10 Hz in both directions; it rotates at 4 Hz
     springs = plates.on_springs(SELF, ((20 * np.pi) ** 2,) * 2)
     modes = mbd.structures.rotating_modes(springs, 8 * np.pi, num_modes=3)
     springs.destroy()
-    circles = modes.frequencies[np.abs(modes.whirl) > 0.5]
+    circles = modes.frequencies[np.abs(modes.whirl) > 0.5]  # modes with circular orbits
     exact = {"oscillator of 10 Hz at 4 Hz, forward, Hz": 6.0, "backward, Hz": 14.0}
     yield from rows("closed form", 1e-12, circles, exact)
 
@@ -263,7 +269,7 @@ def closed_forms() -> Iterator[Row]:
     """Rotating and accelerated bars, resultants of inertia loads, buckling, an ellipsoid."""
     steel, spin, alpha = mbd.STEEL, 40.0, 30.0
     thin = mbd.forms.Section.rectangle(1e-3, 1e-3)
-    model = mbd.BeamModel(create_interval(SELF, 8, [0.0, 1.0]), thin, steel)
+    model = mbd.BeamModel(create_interval(SELF, 8, [0.0, 1.0]), thin, steel)  # L = 1 m
     v = ufl.TestFunction(model.space)
     clamp: dict[float, list[str]] = {0.5: ["ux", "uy", "uz", "rx", "ry", "rz"]}
     tips = []
@@ -274,7 +280,7 @@ def closed_forms() -> Iterator[Row]:
     ):
         q = mbd.structures.beam_statics(model, load, held=held).x.array.reshape(-1, 6)
         tips.append(q[np.argmax(model.positions[:, 0])])
-    stretch = steel.density * spin**2 / steel.young
+    stretch = steel.density * spin**2 / steel.young  # ρΩ²L³/E
     bend = 11 * steel.density * thin.area * alpha / (120 * steel.young * thin.Izz)
     exact = {
         "ρΩ²L³/3E, clamped bar, m": stretch / 3,
@@ -307,10 +313,12 @@ def free_solids() -> Iterator[Row]:
 
 def craig_bampton() -> Iterator[Row]:
     """Error of Craig-Bampton frequencies of a free beam over the number n of fixed modes."""
+    # Second moment of area; squared roots of cos x cosh x = 1: frequencies for EI = ρA = L = 1
     second, exact = 1e-10, np.array([4.730041, 7.853205, 10.995608, 14.137165]) ** 2
     section = mbd.forms.Section(1.0, 1e4 * second, second, 1e4 * second)  # the other plane is stiff
     line = create_interval(SELF, 100, [0.0, 1.0])
     model = mbd.BeamModel(line, section, mbd.Material(1 / second, 0.3, 1.0))
+    # Relative errors of the frequencies for n fixed modes
     table = {2: (3.6e-3, 4.4e-3), 4: (4.1e-4, 9.2e-4, 4.3e-3, 3.9e-3)}
     table[8] = (2.6e-5, 9.6e-5, 4.7e-4, 6.4e-4)
     for n, errors in table.items():
@@ -337,7 +345,7 @@ def same_body_in_exudyn() -> Iterator[Row]:
     model = test_motion.bar(test_motion.STEEL)
     reduction = model.reduction("mean axis")
     body = test_motion.damped(reduction.body)
-    peer = models.peer_body(models.finite_elements(model, reduction.modes))
+    peer = models.peer_body(models.finite_elements(model, reduction.modes))  # in Exudyn
     squares = eigh(peer.stiffnessMatrixReduced, peer.massMatrixReduced, eigvals_only=True)[:4]
     exact = {f"frequency {k}, Hz": np.sqrt(s) / (2 * np.pi) for k, s in enumerate(squares, 1)}
     yield from rows("Exudyn", 1e-9, body.frequencies[:4], exact)
@@ -346,6 +354,7 @@ def same_body_in_exudyn() -> Iterator[Row]:
     system, method = test_motion.slider_crank_here(body), test_motion.METHOD
     options: dict[str, Any] = {"stride": 10, "method": method, "elastic_start": "undeformed"}
     run = mbd.simulate(system, t_end=0.05, dt=2e-5, **options)
+    # End, step and interval of the saved times, s: every tenth step, as above
     theirs = test_motion.slider_crank_there(model, reduction.modes).run(0.05, 2e-5, 2e-4)
     path, eta = run.body("piston").position, run.body("rod").eta
     off = [test_motion.compare(path, theirs["piston"]), test_motion.compare(eta, theirs["rod eta"])]
@@ -382,7 +391,7 @@ def mesh_bodies_at_rest() -> Iterator[Row]:
     yield from rows("ANSYS, in the paper", 0.03, [tip], {name: 0.143848652})
     bend = dict(zip(("W4, 45° bend: x", "y", "z"), (-23.646, 13.721, 53.578), strict=True))
     source, tip = "converged beam", test_published_cases.bend_of_45_degrees()
-    yield from rows(source, 0.54, tip, bend, absolute=True)
+    yield from rows(source, 0.54, tip, bend, absolute=True)  # 1 % of the largest coordinate
     values, exact = test_materials_and_solvers.twisted_cylinder(np.pi / 2, cells=4)
     names = [f"W6, torsion by 90°: {x}" for x in ("moment, N m", "end force, N")]
     yield from rows("Rivlin", 5e-3, values, dict(zip(names, exact, strict=True)))
@@ -400,6 +409,7 @@ def mesh_bodies_in_motion() -> Iterator[Row]:
     yield from rows("geometrically exact beam", 0.01, [w.max(), w.min()], exact)
     bar, system = test_mesh_bodies.rubber_pendulum()
     run = mbd.simulate(system, t_end=0.8, dt=0.004)
+    # Steps 100 and 200 end at 0.4 and 0.8 s
     tip = bar.motion(run).position([(1, 0, 0)])[[100, 200], 0, :2].ravel()
     places = (0.44521, -0.89500, -0.98166, -0.18160)
     names = [f"W5, rubber pendulum: {x}({t} s), m" for t in (0.4, 0.8) for x in "xy"]
@@ -410,6 +420,7 @@ def mesh_bodies_in_motion() -> Iterator[Row]:
     yield from rows(source, 0.01, [tumbling.kinetic, tumbling.total[0]], exact)
     yield from rows(source, 0.05, [tumbling.elastic], {"elastic energy at 2.5 s, J": 209.0})
     spin = dict(zip(("angular momentum x, kg m²/s", "y", "z"), (15486, 8690, -10955), strict=True))
+    # At 5 s, after the loads; the bound is 1 % of the magnitude, 20865 kg m²/s
     yield from rows(source, 209.0, tumbling.spin[1], spin, absolute=True)
     energy, angles = test_published_cases.twisting_column((6, 3, 3), 1e-3)
     yield from rows("closed form", 1e-4, [energy], {"W9, twisting column: energy, J": 3031875.0})
@@ -437,15 +448,16 @@ def mesh_bodies_in_motion() -> Iterator[Row]:
 def steady_and_periodic_motions() -> Iterator[Row]:
     """Whirl of a rotor below and above its critical speed, folds, and cycles."""
     model, zeta = test_steady_whirl, 0.02
-    critical, size = model.CRITICAL, model.MASS * model.CRITICAL
+    # The critical damping is 2 m ω
+    critical, half_critical = model.CRITICAL, model.MASS * model.CRITICAL
     for ratio in (0.5, 0.99, 1.5, 5.0):
         speed = ratio * critical
-        state = mbd.equilibrium(model.jeffcott(speed, 2 * zeta * size), spin=(speed, 0, 0))
+        state = mbd.equilibrium(model.jeffcott(speed, 2 * zeta * half_critical), spin=(speed, 0, 0))
         exact = ratio**2 / abs(1 - ratio**2 + 2j * zeta * ratio)
         name = f"rotor with 2 % damping: whirl over eccentricity at {ratio} of the critical speed"
         value = np.hypot(*state.q[1:3]) / model.OFFSET
         yield from rows("closed form", 1e-8, [value], {name: exact})
-    damping, cubic = 2 * 0.04 * size, 1e9
+    damping, cubic = 2 * 0.04 * half_critical, 1e9  # N s/m, and N/m³ of the support
     curve = mbd.analyses.continuation(
         lambda speed: model.jeffcott(speed, damping, cubic),
         (0.9 * critical, 1.5 * critical),
@@ -490,8 +502,8 @@ def parametric_excitation() -> Iterator[Row]:
         ("a₁", mathieu_a(1, q) / 4, -2.0),
         ("b₂", mathieu_b(2, q) / 4, 2.0),
     ):
-        near = exact - 0.03, exact + 0.03
-        delta = brentq(lambda x, limit=limit: trace(x) - limit, *near, xtol=1e-10)
+        bracket = exact - 0.03, exact + 0.03
+        delta = brentq(lambda x, limit=limit: trace(x) - limit, *bracket, xtol=1e-10)
         name = f"Mathieu, ε = {epsilon}: δ at the boundary {name}"
         yield from rows("SciPy", 1e-7, [delta], {name: exact}, absolute=True)
 
@@ -503,13 +515,15 @@ def parametric_excitation() -> Iterator[Row]:
 
     squares = test_periodic.SOFT / test_periodic.MASS, test_periodic.STIFF / test_periodic.MASS
     for name, exact in zip(("lower", "upper"), np.sqrt(squares), strict=True):
-        near = 0.97 * exact, 1.02 * exact
-        speed = bisect(lambda x: growth(x) - 1 - 1e-5, *near, xtol=1e-7 * exact)
+        # Stable multipliers have the magnitude 1; 1e-5 is above their numerical errors
+        bracket = 0.97 * exact, 1.02 * exact
+        speed = bisect(lambda x: growth(x) - 1 - 1e-5, *bracket, xtol=1e-7 * exact)
         name = f"shaft: {name} end of the unstable speeds, rad/s"
         yield from rows("closed form", 1e-6, [speed], {name: exact})
     speed = 1.1 * np.sqrt(squares[0])
-    sums = sum(squares) + 2 * speed**2, np.prod([x - speed**2 for x in squares])
-    exact = np.exp(np.roots([1, 0, sums[0], 0, sums[1]]).real.max() * 2 * np.pi / speed)
+    # Coefficients of λ² and of 1 in the characteristic polynomial of the shaft
+    terms = sum(squares) + 2 * speed**2, np.prod([x - speed**2 for x in squares])
+    exact = np.exp(np.roots([1, 0, terms[0], 0, terms[1]]).real.max() * 2 * np.pi / speed)
     name = "growth in a turn between them"
     yield from rows("closed form", 1e-6, [growth(speed)], {name: exact})
 
@@ -571,7 +585,7 @@ def markdown(name: str) -> str:
 
 
 def main() -> int:
-    """Print the tables of the requested cases; return the exit status."""
+    """Print the tables of the requested cases, and return 1 if a deviation exceeds its bound."""
     parser = argparse.ArgumentParser(description="Compute the reference cases.")
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"default: {' '.join(CASES)}")
     chosen = parser.parse_args().cases or list(CASES)
