@@ -2,11 +2,11 @@
 
     ./with-fenicsx python3 benchmarks/compiled_unit.py [--size 0.0043] [--steps 2000] [--rounds 3]
 
-The engine is that of `engine.py`: 6000 rpm, dt = 1e-5 s, 30 modes a rod, no gas force. Unlike
-there, the rods start with their quasi-static deformation. FMPy runs the FMU with communication
-steps of 1e-3 s. Both run in turn on one thread; the table shows the medians. "Real time" is the
-time of a step divided by dt, and "off" the largest difference between the heights of a piston,
-divided by the crank radius.
+The engine is that of `engine.py`: 6000 rpm, dt = 1e-5 s, 30 modes per rod, no gas force. Unlike in
+that script, the rods start with their quasi-static deformation. FMPy runs the FMU with
+communication steps of 1e-3 s. Both run in turn on one thread; the table shows the medians. "Real
+time" is the time of a step divided by dt, and "off" the largest difference between the positions of
+a piston along its cylinder, divided by the crank radius.
 """
 
 from __future__ import annotations

@@ -4,12 +4,12 @@
 
 The four-cylinder engine has a flexible crankshaft (11 interfaces), a flexible block (11 interfaces)
 on mounts, and flexible rods; the three-cylinder engine has a rigid crank and the same rods. Both
-take 2000 steps per working cycle. The oil films are short bearings in the mains; the elastic films
-solve Reynolds' equation on 64×12 intervals in the elastic bores of all mains and big ends. The
-first table shows medians of the processor time of a step, divided by the number of cylinders;
-the first 100 steps from a crank angle of 100° are not timed. `--steps 2000` is a cycle. The second
-table compares the reduction of the block with that of a rod of about as many displacements and as
-many fixed-interface modes. The last line is the peak memory of all this in one process.
+take 2000 steps per working cycle. The rows "oil films" have short bearings in the mains, and
+"elastic films" solves Reynolds' equation on 64×12 intervals in the elastic bores of all mains and
+big ends. The first table shows medians of the processor time of a step, divided by the number of
+cylinders; the first 100 steps from a crank angle of 100° are not timed. `--steps 2000` is a cycle.
+The second table compares the reduction of the block with that of a rod of about as many degrees of
+freedom and as many fixed-interface modes. The last line is the peak memory of the whole script.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ STEPS_PER_CYCLE, RUN_IN = 2000, 100  # steps; the first RUN_IN are not timed
 START, MODES = np.radians(100.0), 6  # crank angle at the start, rad; modes of each body
 PRESSURE_TOLERANCE = 0.05  # of the pressure modes, see `InterfaceSpec.pressure_modes`
 CLEARANCE, VISCOSITY = 3e-5, 0.015  # m, Pa s
-SPEEDS = {3: 628.3, 4: 209.4}  # rad/s, of the engines with three and four cylinders
-# Goals: the ratios of the tables, and the peak memory in GB
+SPEEDS = {3: 628.3, 4: 209.4}  # rad/s by number of cylinders: 6000 and 2000 rpm
+# Goals: the largest ratios of the rows of the tables, and the peak memory in GB
 LIMITS = {
     "ideal joints": 3.0,
     "oil films": 8.0,
@@ -135,7 +135,7 @@ def main() -> None:
     )
     options: dict[str, Any] = {"num_modes": MODES, "stiffening": False}
     of_crank, of_block = interfaces(case)
-    # a solid rod needs smaller elements than a thin-walled block for as many displacements
+    # with 0.172 times the element size, the solid rod has about as many displacements as the block
     rod_mesh = mbd.ConnectingRod(size=0.172 * arguments.size)
     ends = {name: mbd.InterfaceSpec(kind="averaged") for name in ("big_end", "small_end")}
     rounds = arguments.rounds
@@ -144,6 +144,7 @@ def main() -> None:
     crank, _ = timed_reduction(shaft, 1, interfaces=of_crank, **options)
     elastic_mains = with_pressure_modes(of_block, "main")
     elastic_block, _ = timed_reduction(case, 1, interfaces=elastic_mains, **options)
+    # the rods of the engines, whose big ends are as long as the oil films
     thin = mbd.build_mesh(mbd.ConnectingRod(big_width=0.018), MPI.COMM_SELF)
     bores = {name: mbd.InterfaceSpec() for name in ("big_end", "small_end")}
     rods = [

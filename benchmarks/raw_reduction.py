@@ -30,7 +30,7 @@ YOUNG, POISSON, DENSITY = 210e9, 0.3, 7850.0
 
 
 def assemble(mesh: Any, ends: Sequence[str]) -> tuple[PETSc.Mat, PETSc.Mat, Array, list[Any]]:
-    """Return K, scalar M, positions (N, 3) and interface nodes for quadratic elements."""
+    """Return K, the mass M of one component, positions (N, 3) and the nodes of each interface."""
     V = fem.functionspace(mesh.mesh, ("Lagrange", 2, (3,)))
     W = fem.functionspace(mesh.mesh, ("Lagrange", 2))
     u, v, p, q = (

@@ -133,7 +133,7 @@ def engine_tasks(steps: int) -> dict[str, Callable[[], Any]]:
 
 
 def measure(title: str, tasks: Mapping[str, Callable[[], Any]], rounds: int) -> None:
-    """Run the tasks in turns and print medians."""
+    """Run the tasks in turn, and print the median of each and its ratio to the first task."""
     times: dict[str, list[float]] = {name: [] for name in tasks}
     columns = {name: count_columns(task) for name, task in tasks.items()}  # compiles forms, too
     for _ in range(rounds):

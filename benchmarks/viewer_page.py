@@ -28,7 +28,7 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd.plotting.viewer.page import asset
 
 LENGTH, WIDTH, THICKNESS = 0.3, 0.15, 0.003  # m
-ROD_AREA = 0.088  # gives about the requested number of nodes on the rod, m²
+ROD_AREA = 0.088  # surface of the rod that sets the element size for a number of nodes, m²
 RADIUS, SPEED, STEP = 0.1, 150.0, 2e-4  # crank radius, m; speed, rad/s; time step, s
 
 PICTURES = """async () => {
@@ -40,7 +40,10 @@ PICTURES = """async () => {
 
 
 def plate(nodes: int) -> tuple[Any, dict[str, Any]]:
-    """Return the model of a wavy plate with about that many nodes, and its interfaces."""
+    """Return the model of a wavy plate with about `nodes` nodes, and its interfaces.
+
+    The interfaces are "left" at x = 0 and "right" at x = LENGTH.
+    """
     from dolfinx import mesh as dmesh
     from mpi4py import MPI
 
@@ -69,7 +72,10 @@ def plate(nodes: int) -> tuple[Any, dict[str, Any]]:
 
 
 def fine_rod(nodes: int) -> tuple[Any, dict[str, Any]]:
-    """Return the model of a connecting rod with about that many surface nodes, and interfaces."""
+    """Return the model of a rod with about `nodes` surface nodes, and its interfaces.
+
+    The interface "left" is the big end, "right" the small end.
+    """
     from mpi4py import MPI
 
     default = mbd.ConnectingRod()
