@@ -69,7 +69,7 @@ def measure(path: Path, rounds: int) -> dict[str, float]:
         K = clocked("today: stiffness", lambda: assembled_matrix(stiffness))
         upper = clocked("today: upper triangle", lambda: _upper_triangle(K, held))
         A = clocked("blocks: stiffness", blocks)
-        rows = clocked("blocks: for PETSc", lambda: expanded(A, upper=False))
+        scalar_rows = clocked("blocks: for PETSc", lambda: expanded(A, upper=False))
         from_blocks = clocked(
             "blocks: upper triangle", lambda: constrained(expanded(A, upper=True), free)
         )
@@ -78,9 +78,9 @@ def measure(path: Path, rounds: int) -> dict[str, float]:
         scale = np.abs(upper.data).max()
         assert abs(upper - from_blocks).max() < 1e-12 * scale
         indptr, columns, values = K.getValuesCSR()
-        assert np.array_equal(indptr, rows.indptr)
-        assert np.array_equal(columns, rows.indices)
-        assert np.abs(values - rows.data).max() < 1e-12 * scale
+        assert np.array_equal(indptr, scalar_rows.indptr)
+        assert np.array_equal(columns, scalar_rows.indices)
+        assert np.abs(values - scalar_rows.data).max() < 1e-12 * scale
         K.destroy()
     today = times["today: stiffness"] + times["today: upper triangle"]
     direct = sum(times[f"blocks: {part}"] for part in ("stiffness", "for PETSc", "upper triangle"))

@@ -21,7 +21,7 @@ from dolfinx_mbd.mechanism.bearings import ElasticBearing, FiniteBearing, OilFil
 from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine
 
 DT, SPEED = 2e-5, 628.3  # time step, s, and angular velocity of the crank, rad/s
-START = np.radians(440.0)  # crank angle at the start, rad
+START = np.radians(440.0)  # crank angle at the start, where the load of the bearing is small, rad
 # Largest acceptable time of a step relative to the ideal joint
 LIMITS = {
     "ideal": 1.0,

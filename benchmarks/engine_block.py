@@ -92,12 +92,13 @@ def engines(crank: Any, blocks: Any, rods: Any) -> dict[str, tuple[mbd.System, i
     )
     films = {"main": [elastic_film(elastic_block.bore(f"main_{k}")) for k in range(1, 6)]}
     films["big_end"] = [elastic_film(elastic_rod.bore("big_end"))] * 4
+    # stiffnesses and dampings along and about the axes: N/m, N m/rad, N s/m, N m s/rad
     mount = [2e6] * 3 + [2e4] * 3, [400.0] * 3 + [4.0] * 3
     design = EngineDesign(cylinders=4, flywheel_inertia=0.15)
-    more: dict[str, Any] = {"speed": SPEEDS[4], "angle": START, "damping_ratio": 0.02}
-    more |= {"crank": crank, "mounts": {"front": mount, "rear": mount}}
+    common: dict[str, Any] = {"speed": SPEEDS[4], "angle": START, "damping_ratio": 0.02}
+    common |= {"crank": crank, "mounts": {"front": mount, "rear": mount}}
     three = inline_engine(rod, speed=SPEEDS[3], angle=START)
-    ideal, elastic = more | {"block": block}, more | {"block": elastic_block}
+    ideal, elastic = common | {"block": block}, common | {"block": elastic_block}
     return {
         "three cylinders": (three, 3),
         "ideal joints": (engine(rod, design, **ideal), 4),
@@ -139,8 +140,8 @@ def main() -> None:
     rod_mesh = mbd.ConnectingRod(size=0.172 * arguments.size)
     ends = {name: mbd.InterfaceSpec(kind="averaged") for name in ("big_end", "small_end")}
     rounds = arguments.rounds
-    rod, of_rod_time = timed_reduction(rod_mesh, rounds, interfaces=ends, **options)
-    block, of_block_time = timed_reduction(case, rounds, interfaces=of_block, **options)
+    rod, rod_time = timed_reduction(rod_mesh, rounds, interfaces=ends, **options)
+    block, block_time = timed_reduction(case, rounds, interfaces=of_block, **options)
     crank, _ = timed_reduction(shaft, 1, interfaces=of_crank, **options)
     elastic_mains = with_pressure_modes(of_block, "main")
     elastic_block, _ = timed_reduction(case, 1, interfaces=elastic_mains, **options)
@@ -162,10 +163,10 @@ def main() -> None:
     print(
         "| reduction | displacements | interfaces | s | ratio | goal |\n|---|---|---|---|---|---|"
     )
-    for name, item, seconds in (("rod", rod, of_rod_time), ("block", block, of_block_time)):
+    for name, item, seconds in (("rod", rod, rod_time), ("block", block, block_time)):
         dofs, count = int(item.body.provenance["dofs"]), len(item.body.interfaces)
         goal = LIMITS["reduction"] if name == "block" else ""
-        ratio = seconds / of_rod_time
+        ratio = seconds / rod_time
         print(f"| {name} | {dofs:,} | {count} | {seconds:.2f} | {ratio:.2f} | {goal} |")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
     print(f"\npeak memory {peak:.2f} GB, goal {LIMITS['memory']:g} GB")

@@ -336,12 +336,13 @@ def row(runs: dict[str, list[dict[str, Any]]]) -> None:
     check_ranks(runs)
     first = runs["one"][0]
     times = {name: 1e3 * median(samples, "time") for name, samples in runs.items()}
-    work = {name: 1e3 * median(samples, "processor") for name, samples in runs.items()}
+    processor = {name: 1e3 * median(samples, "processor") for name, samples in runs.items()}
     print(
         f"| {first['dofs']:,} | {first['solution']:.1f} | {first['elastic_rows']:.1f} "
         f"| {first['factorize']:.2f} | {times['one']:.1f} | {times['reduced']:.2f} "
         f"| {times['two']:.1f} | **{times['one'] / times['two']:.2f}** "
-        f"| {work['one']:.1f} | {work['two']:.1f} | **{work['one'] / work['two']:.2f}** |",
+        f"| {processor['one']:.1f} | {processor['two']:.1f} "
+        f"| **{processor['one'] / processor['two']:.2f}** |",
         flush=True,
     )
 

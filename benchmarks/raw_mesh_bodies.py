@@ -78,11 +78,10 @@ def plain(mesh: Any, material: Any, count: int, skipped: int) -> dict[str, Any]:
     rho = 0.8
     alpha_m, alpha_f = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
     gamma, beta = 0.5 + alpha_f - alpha_m, 0.25 * (1 + alpha_f - alpha_m) ** 2
-    a_by_u = (1 - alpha_m) / ((1 - alpha_f) * beta * STEP**2)  # derivative of a with respect to u
+    da_du = (1 - alpha_m) / ((1 - alpha_f) * beta * STEP**2)  # derivative of a with respect to u
     internal, residual = fem.form(elastic), fem.form(inertia + elastic)
     tangent = fem.form(
-        a_by_u * material.density * ufl.inner(trial, w) * ufl.dx
-        + ufl.derivative(elastic, u, trial)
+        da_du * material.density * ufl.inner(trial, w) * ufl.dx + ufl.derivative(elastic, u, trial)
     )
     x = V.tabulate_dof_coordinates()
     held = np.flatnonzero(np.isclose(x[:, 0], 0.0)).astype(np.int32)

@@ -154,7 +154,7 @@ def craig_bampton(
         for i in range(3):
             T[rows[:, i], 6 * k + i] = 1.0
             T[rows, 6 * k + 3 + i] = np.cross(np.eye(3)[i], r)
-    B = -product(K, T)
+    B = -product(K, T)  # the static shapes are T at the interfaces and in equilibrium elsewhere
     B[held] = T[held]
     constraint = np.zeros_like(B, order="F")
     ksp.matSolve(dense(np.asfortranarray(B)), dense(constraint))

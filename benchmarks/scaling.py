@@ -161,6 +161,7 @@ def measured_parts(path: Path) -> dict[str, float]:
     lowest_modes_iteratively(solver, problem, MODES)
     parts["modes"] = time.process_time() - start
     parts["mode iterations"], parts["vectors"] = map(float, counts[-1])
+    # the small eigenproblem of an iteration, with three blocks of vectors
     k = np.diag(np.arange(1.0, 3 * parts["vectors"] + 1))
     size = int(parts["vectors"])
     parts["small problem"] = best(lambda: lobpcg._small_problem(k, np.eye(len(k)), size, size))
@@ -189,10 +190,10 @@ def direct_model(m: dict[str, float], ratio: float, ranks: int) -> dict[str, flo
     front = m["largest front"] * ratio ** m["largest front, power of dofs"]
     busy = min(ranks, max(1.0, (front / FRONT_ROWS) ** 2))  # ranks that the largest front employs
     steps = 3 * front / FRONT_ROWS  # successive steps: along the tree, each front has half the size
-    hop = LATENCY * max(1.0, math.log2(ranks))
+    hop = LATENCY * max(1.0, math.log2(ranks))  # time of a message to all ranks
     bus = 1.0 if ranks == 1 else max(1.0, m["bus"])
     solves = STATIC / BLOCK + LANCZOS_BLOCKS
-    fill = ratio ** m["factor, entries, power of dofs"]
+    fill = ratio ** m["factor, entries, power of dofs"]  # growth of the entries of the factor
     message = 8 * front * FRONT_ROWS / BANDWIDTH  # time to send FRONT_ROWS columns of a front
     return {
         "assembly": bus * m["assembly"] * ratio / ranks,

@@ -118,7 +118,7 @@ def engine_tasks(steps: int) -> dict[str, Callable[[], Any]]:
 
     peak = mbd.design.Functional("crank pin 1.force.x", "norm", order=16)
     options = {"t_end": steps * dt, "dt": dt}
-    one, few = {"stiffness": 1.0}, max(1, round(steps**0.5))
+    one, few = {"stiffness": 1.0}, max(1, round(steps**0.5))  # parameters; number of checkpoints
     return {
         "run": lambda: mbd.simulate(build(ten), **options),
         "1 parameter": lambda: mbd.run_sensitivities(build, one, **options),

@@ -28,7 +28,7 @@ MOVED = "simulate, torque of time"
 
 
 def torque(t: float, angle: float, rate: float) -> float:
-    """Return the torque of the step that ends at the time t, N m: that of the loop in `variants`."""
+    """Return the torque of the step that ends at the time t, N m, as in the loop of `variants`."""
     return float(1e-3 * np.sin(round(t / DT) - 1))
 
 

@@ -144,8 +144,8 @@ def main() -> None:
         for _ in range(arguments.rounds):
             for program, samples in runs.items():
                 count = str(os.cpu_count())
-                free = dict.fromkeys(THREADS, count) if program == "loop, threads" else {}
-                samples.append(child(__file__, [program, directory, *sizes], **free))
+                threads = dict.fromkeys(THREADS, count) if program == "loop, threads" else {}
+                samples.append(child(__file__, [program, directory, *sizes], **threads))
     print(f"{arguments.cases} runs of {arguments.steps} steps; {versions}\n")
     table(runs, arguments.cases)
 

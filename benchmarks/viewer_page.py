@@ -47,13 +47,15 @@ def plate(nodes: int) -> tuple[Any, dict[str, Any]]:
     from dolfinx import mesh as dmesh
     from mpi4py import MPI
 
-    along = max(4, round(nodes**0.5))
-    across = max(2, round(nodes / (2 * along)) - 1)
+    cells_x = max(4, round(nodes**0.5))
+    cells_y = max(2, round(nodes / (2 * cells_x)) - 1)  # there are two layers of nodes
     corners = [
         np.array([0, -WIDTH / 2, -THICKNESS / 2]),
         np.array([LENGTH, WIDTH / 2, THICKNESS / 2]),
     ]
-    mesh = dmesh.create_box(MPI.COMM_WORLD, corners, [along, across, 1], dmesh.CellType.hexahedron)
+    mesh = dmesh.create_box(
+        MPI.COMM_WORLD, corners, [cells_x, cells_y, 1], dmesh.CellType.hexahedron
+    )
     ends = [
         dmesh.locate_entities_boundary(mesh, 2, lambda x, place=place: np.isclose(x[0], place))
         for place in (0.0, LENGTH)
