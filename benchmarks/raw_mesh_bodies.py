@@ -9,6 +9,7 @@ It starts undeformed with the velocities of a rigid body.
 
 Both programs take the same steps with the generalized-α method, ρ∞ = 0.8. Exudyn's floating frame
 is the hinge, so that the clamped nodes do not move in it: this needs no constraint for the frame.
+Times are those of the steps after the first ones, numbers of solves and assemblies of all steps.
 """
 
 from __future__ import annotations
