@@ -132,9 +132,9 @@ def main() -> None:
                 pairs.append((this_time, processor_time(other, task, caches[1])))
             times = np.array(pairs)
             ratios = times[:, 0] / times[:, 1]
-            this, that = np.median(times, axis=0)
+            this_median, other_median = np.median(times, axis=0)
             print(
-                f"{task:<12} {this:9.3f} {that:9.3f} {np.median(ratios):7.3f}   "
+                f"{task:<12} {this_median:9.3f} {other_median:9.3f} {np.median(ratios):7.3f}   "
                 f"{ratios.min():.3f} to {ratios.max():.3f}",
                 flush=True,
             )

@@ -3,10 +3,11 @@
     ./with-fenicsx python3 benchmarks/assembly.py [--sizes 33k 105k] [--rounds 5]
 
 A reduction needs the stiffness twice: in PETSc's format for products, and for CHOLMOD as its upper
-triangle with unit rows at held interfaces. *Today* is the path of the package, which assembles in
-PETSc's format and takes the upper triangle from it. *Blocks* assembles blocks of 3 x 3 in DOLFINx's
-format and converts them to both formats. Times are the smallest processor times of one process. The
-mass is that of one component, from which products and matrices are built.
+triangle, in which the rows of the held interfaces are those of the identity. *Today* is the path of
+the package, which assembles in PETSc's format and takes the upper triangle from it. *Blocks*
+assembles blocks of 3 x 3 in DOLFINx's format and converts them to both formats. Times, in s, are
+the smallest processor times in one process. The mass matrix is assembled for one component only,
+because it is the same for all three.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def measure(path: Path, rounds: int) -> dict[str, float]:
         K = clocked("today: stiffness", lambda: assembled_matrix(stiffness))
         upper = clocked("today: upper triangle", lambda: _upper_triangle(K, held))
         A = clocked("blocks: stiffness", blocks)
-        rows = clocked("blocks: for PETSc", lambda: expanded(A, upper=False))
+        scalar_rows = clocked("blocks: for PETSc", lambda: expanded(A, upper=False))
         from_blocks = clocked(
             "blocks: upper triangle", lambda: constrained(expanded(A, upper=True), free)
         )
@@ -77,9 +78,9 @@ def measure(path: Path, rounds: int) -> dict[str, float]:
         scale = np.abs(upper.data).max()
         assert abs(upper - from_blocks).max() < 1e-12 * scale
         indptr, columns, values = K.getValuesCSR()
-        assert np.array_equal(indptr, rows.indptr)
-        assert np.array_equal(columns, rows.indices)
-        assert np.abs(values - rows.data).max() < 1e-12 * scale
+        assert np.array_equal(indptr, scalar_rows.indptr)
+        assert np.array_equal(columns, scalar_rows.indices)
+        assert np.abs(values - scalar_rows.data).max() < 1e-12 * scale
         K.destroy()
     today = times["today: stiffness"] + times["today: upper triangle"]
     direct = sum(times[f"blocks: {part}"] for part in ("stiffness", "for PETSc", "upper triangle"))
@@ -113,7 +114,7 @@ def expanded(A: Any, upper: bool) -> Any:
 
 
 def constrained(upper: Any, free: np.ndarray) -> Any:
-    """Return the upper triangle with unit rows where rows are not free, without zeros."""
+    """Return the upper triangle without stored zeros; rows that are not free become unit rows."""
     import scipy.sparse
 
     rows = np.repeat(np.arange(len(free), dtype=np.int32), np.diff(upper.indptr))

@@ -21,7 +21,7 @@ from dolfinx_mbd.mechanism.bearings import ElasticBearing, FiniteBearing, OilFil
 from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine
 
 DT, SPEED = 2e-5, 628.3  # time step, s, and angular velocity of the crank, rad/s
-START = np.radians(440.0)  # crank angle at the start, rad
+START = np.radians(440.0)  # crank angle at the start, where the load of the bearing is small, rad
 # Largest acceptable time of a step relative to the ideal joint
 LIMITS = {
     "ideal": 1.0,
@@ -40,17 +40,17 @@ def engines() -> dict[str, mbd.System]:
         big = mbd.InterfaceSpec(kind="averaged", pressure_modes=tolerance)
         ends = {"big_end": big, "small_end": mbd.InterfaceSpec(kind="averaged")}
         rods.append(mbd.reduce(mesh, mbd.ALUMINIUM_7075, interfaces=ends, num_modes=20).body)
-    stiff, elastic = rods
+    rigid, elastic = rods  # without and with pressure modes of the big end
     bore = elastic.bore("big_end")
     size = {"radius": bore.radius, "length": bore.length, "clearance": 30e-6}
     grid: dict[str, Any] = {"oil": 0.01, "shape": (64, 12)}
     hole = mbd.bearings.OilSupply(4e5, angle=np.pi, arc=0.3, length=0.006, round=True)
     content: dict[str, Any] = {"supply": [hole], "cavitation": "mass_conserving"}
     films = {
-        "ideal": (stiff, None),
-        "short": (stiff, OilFilm(ShortBearing, **size, viscosity=0.01)),
-        "Reynolds 64×12": (stiff, OilFilm(FiniteBearing, **size, **grid)),
-        "mass-conserving": (stiff, OilFilm(FiniteBearing, **size, **grid, **content)),
+        "ideal": (rigid, None),
+        "short": (rigid, OilFilm(ShortBearing, **size, viscosity=0.01)),
+        "Reynolds 64×12": (rigid, OilFilm(FiniteBearing, **size, **grid)),
+        "mass-conserving": (rigid, OilFilm(FiniteBearing, **size, **grid, **content)),
         "elastic bore 64×12": (elastic, OilFilm(ElasticBearing, **size, **grid, bore=bore)),
     }
     design = EngineDesign(cylinders=1)

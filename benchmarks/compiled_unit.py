@@ -2,11 +2,11 @@
 
     ./with-fenicsx python3 benchmarks/compiled_unit.py [--size 0.0043] [--steps 2000] [--rounds 3]
 
-The engine is that of `engine.py`: 6000 rpm, dt = 1e-5 s, 30 modes a rod, no gas force. Unlike
-there, the rods start with their quasi-static deformation. FMPy runs the FMU with communication
-steps of 1e-3 s. Both run in turn on one thread; the table shows the medians. "Real time" is the
-time of a step divided by dt, and "off" the largest difference between the heights of a piston,
-divided by the crank radius.
+The engine is that of `engine.py`: 6000 rpm, dt = 1e-5 s, 30 modes per rod, no gas force. Unlike in
+that script, the rods start with their quasi-static deformation. FMPy runs the FMU with
+communication steps of 1e-3 s. Both run in turn on one thread; the table shows the medians. "Real
+time" is the time of a step divided by dt, and "off" the largest difference between the positions of
+a piston along its cylinder, divided by the crank radius.
 """
 
 from __future__ import annotations
@@ -91,10 +91,10 @@ def main() -> None:
         off = 0.0
         for _ in range(arguments.rounds):
             model = simulator(rod_file)
-            first, expected = run_package(model, arguments.steps)
-            second, values = run_fmu(folder, arguments.steps)
-            times["Simulator"].append(first)
-            times["FMU in C"].append(second)
+            package_time, expected = run_package(model, arguments.steps)
+            fmu_time, values = run_fmu(folder, arguments.steps)
+            times["Simulator"].append(package_time)
+            times["FMU in C"].append(fmu_time)
             off = max(off, float(np.abs(np.subtract(values, expected)).max()) / RADIUS)
             counts = model.stepper
         per_step = counts.iterations / arguments.steps, counts.factorizations / arguments.steps
@@ -103,9 +103,9 @@ def main() -> None:
     print("|---|---|---|---|")
     for program, samples in times.items():
         median = statistics.median(samples)
-        every = ", ".join(f"{1e3 * sample:.3f}" for sample in samples)
-        ratio, real = median / reference, median / DT
-        print(f"| {program} | {1e3 * median:.3f} ({every}) | {ratio:.2f} | {real:.1f} |")
+        runs = ", ".join(f"{1e3 * sample:.3f}" for sample in samples)
+        ratio, over_real_time = median / reference, median / DT
+        print(f"| {program} | {1e3 * median:.3f} ({runs}) | {ratio:.2f} | {over_real_time:.1f} |")
     print(f"\n{per_step[0]:.2f} iterations and {per_step[1]:.3f} factorizations a step; ", end="")
     print(f"off {off:.1e}, FMU of {path.name}")
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 DT, SPEED = 1e-5, 628.318  # time step, s, and angular velocity of the crank, rad/s
 RADIUS, SPACING = 0.040, 0.080  # crank radius and distance of the cylinders, m
-PISTON, CRANK = 0.214, 0.952  # masses, kg
+PISTON, CRANK = 0.214, 0.952  # masses of a piston and of the whole crank, kg
 THROWS = (0.0, 4 * np.pi / 3, 2 * np.pi / 3)  # angles of the throws, rad
 DAMPING = 1e-6  # damping matrix / stiffness matrix of the rods, s
 # Number of timed steps of each program
@@ -77,7 +77,7 @@ def undeformed(engine: System) -> State:
 
 
 def package(path: Path, steps: int, *, load: bool = False, reuse: bool = True) -> dict[str, Any]:
-    """Time steps of the engine with the package; loading of compiled kernels is not timed."""
+    """Return the times of steps with the package, after five steps that load the kernels."""
     from dolfinx_mbd.analyses import simulate
     from dolfinx_mbd.dynamics import Stepper, System
     from dolfinx_mbd.mechanism import force
@@ -114,7 +114,7 @@ def package(path: Path, steps: int, *, load: bool = False, reuse: bool = True) -
 
 
 def exudyn(directory: Path, steps: int, *, all_nodes: bool = False, sparse: bool) -> dict[str, Any]:
-    """Time `SolveDynamic` of the fast module of Exudyn for the same engine."""
+    """Return the times of `SolveDynamic` in the fast module of Exudyn for the same engine."""
     sys.exudynFast = True  # type: ignore[attr-defined]
     import exudyn as exu
     import scipy.sparse
@@ -128,13 +128,14 @@ def exudyn(directory: Path, steps: int, *, all_nodes: bool = False, sparse: bool
     fem.nodes = {"Position": data["positions"]}
     fem.massMatrix = scipy.sparse.load_npz(directory / "mass.npz")
     fem.stiffnessMatrix = scipy.sparse.load_npz(directory / "stiffness.npz")
-    fem.surface = [{"Name": "none", "Trigs": np.zeros((0, 3), dtype=int)}]
+    fem.surface = [{"Name": "none", "Trigs": np.zeros((0, 3), dtype=int)}]  # nothing is drawn
     fem.modeBasis = {"matrix": data["modes"], "type": "HCBmodes"}
     rod = ObjectFFRFreducedOrderInterface(fem)
     bores = [data[end] if all_nodes else four_nodes(data[end], data["positions"]) for end in ENDS]
 
     mbs = exu.SystemContainer().AddSystem()
-    # about x, y and z, as of a disc with the crank radius; the crank rotates about z only
+    # Moments of inertia of the package's crank about x, y and z: about z that of a solid disc with
+    # the crank radius, and 0.75 of it about x and y, which have no effect: it rotates about z only
     inertia = [0.375 * CRANK * RADIUS**2] * 2 + [0.5 * CRANK * RADIUS**2, 0, 0, 0]
     shaft = mbs.AddNode(
         items.NodeRigidBodyRxyz(
@@ -153,7 +154,7 @@ def exudyn(directory: Path, steps: int, *, all_nodes: bool = False, sparse: bool
     length = float(np.linalg.norm(data["small_end point"] - data["big_end point"]))
     sensors = []
     for k, throw in enumerate(THROWS):
-        z = SPACING * (k - 1)
+        z = SPACING * (k - 1)  # the second of the three throws is at z = 0
         motion = SliderCrank(RADIUS, length).motion(throw, SPEED)
         tilt, rate = float(motion.rod_angle), float(motion.rod_velocity)
         c, s = np.cos(tilt), np.sin(tilt)

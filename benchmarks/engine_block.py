@@ -4,12 +4,12 @@
 
 The four-cylinder engine has a flexible crankshaft (11 interfaces), a flexible block (11 interfaces)
 on mounts, and flexible rods; the three-cylinder engine has a rigid crank and the same rods. Both
-take 2000 steps per working cycle. The oil films are short bearings in the mains; the elastic films
-solve Reynolds' equation on 64×12 intervals in the elastic bores of all mains and big ends. The
-first table shows medians of the processor time of a step, divided by the number of cylinders;
-the first 100 steps from a crank angle of 100° are not timed. `--steps 2000` is a cycle. The second
-table compares the reduction of the block with that of a rod of about as many displacements and as
-many fixed-interface modes. The last line is the peak memory of all this in one process.
+take 2000 steps per working cycle. The rows "oil films" have short bearings in the mains, and
+"elastic films" solves Reynolds' equation on 64×12 intervals in the elastic bores of all mains and
+big ends. The first table shows medians of the processor time of a step, divided by the number of
+cylinders; the first 100 steps from a crank angle of 100° are not timed. `--steps 2000` is a cycle.
+The second table compares the reduction of the block with that of a rod of about as many degrees of
+freedom and as many fixed-interface modes. The last line is the peak memory of the whole script.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ STEPS_PER_CYCLE, RUN_IN = 2000, 100  # steps; the first RUN_IN are not timed
 START, MODES = np.radians(100.0), 6  # crank angle at the start, rad; modes of each body
 PRESSURE_TOLERANCE = 0.05  # of the pressure modes, see `InterfaceSpec.pressure_modes`
 CLEARANCE, VISCOSITY = 3e-5, 0.015  # m, Pa s
-SPEEDS = {3: 628.3, 4: 209.4}  # rad/s, of the engines with three and four cylinders
-# Goals: the ratios of the tables, and the peak memory in GB
+SPEEDS = {3: 628.3, 4: 209.4}  # rad/s by number of cylinders: 6000 and 2000 rpm
+# Goals: the largest ratios of the rows of the tables, and the peak memory in GB
 LIMITS = {
     "ideal joints": 3.0,
     "oil films": 8.0,
@@ -92,12 +92,13 @@ def engines(crank: Any, blocks: Any, rods: Any) -> dict[str, tuple[mbd.System, i
     )
     films = {"main": [elastic_film(elastic_block.bore(f"main_{k}")) for k in range(1, 6)]}
     films["big_end"] = [elastic_film(elastic_rod.bore("big_end"))] * 4
+    # stiffnesses and dampings along and about the axes: N/m, N m/rad, N s/m, N m s/rad
     mount = [2e6] * 3 + [2e4] * 3, [400.0] * 3 + [4.0] * 3
     design = EngineDesign(cylinders=4, flywheel_inertia=0.15)
-    more: dict[str, Any] = {"speed": SPEEDS[4], "angle": START, "damping_ratio": 0.02}
-    more |= {"crank": crank, "mounts": {"front": mount, "rear": mount}}
+    common: dict[str, Any] = {"speed": SPEEDS[4], "angle": START, "damping_ratio": 0.02}
+    common |= {"crank": crank, "mounts": {"front": mount, "rear": mount}}
     three = inline_engine(rod, speed=SPEEDS[3], angle=START)
-    ideal, elastic = more | {"block": block}, more | {"block": elastic_block}
+    ideal, elastic = common | {"block": block}, common | {"block": elastic_block}
     return {
         "three cylinders": (three, 3),
         "ideal joints": (engine(rod, design, **ideal), 4),
@@ -135,15 +136,16 @@ def main() -> None:
     )
     options: dict[str, Any] = {"num_modes": MODES, "stiffening": False}
     of_crank, of_block = interfaces(case)
-    # a solid rod needs smaller elements than a thin-walled block for as many displacements
+    # with 0.172 times the element size, the solid rod has about as many displacements as the block
     rod_mesh = mbd.ConnectingRod(size=0.172 * arguments.size)
     ends = {name: mbd.InterfaceSpec(kind="averaged") for name in ("big_end", "small_end")}
     rounds = arguments.rounds
-    rod, of_rod_time = timed_reduction(rod_mesh, rounds, interfaces=ends, **options)
-    block, of_block_time = timed_reduction(case, rounds, interfaces=of_block, **options)
+    rod, rod_time = timed_reduction(rod_mesh, rounds, interfaces=ends, **options)
+    block, block_time = timed_reduction(case, rounds, interfaces=of_block, **options)
     crank, _ = timed_reduction(shaft, 1, interfaces=of_crank, **options)
     elastic_mains = with_pressure_modes(of_block, "main")
     elastic_block, _ = timed_reduction(case, 1, interfaces=elastic_mains, **options)
+    # the rods of the engines, whose big ends are as long as the oil films
     thin = mbd.build_mesh(mbd.ConnectingRod(big_width=0.018), MPI.COMM_SELF)
     bores = {name: mbd.InterfaceSpec() for name in ("big_end", "small_end")}
     rods = [
@@ -161,10 +163,10 @@ def main() -> None:
     print(
         "| reduction | displacements | interfaces | s | ratio | goal |\n|---|---|---|---|---|---|"
     )
-    for name, item, seconds in (("rod", rod, of_rod_time), ("block", block, of_block_time)):
+    for name, item, seconds in (("rod", rod, rod_time), ("block", block, block_time)):
         dofs, count = int(item.body.provenance["dofs"]), len(item.body.interfaces)
         goal = LIMITS["reduction"] if name == "block" else ""
-        ratio = seconds / of_rod_time
+        ratio = seconds / rod_time
         print(f"| {name} | {dofs:,} | {count} | {seconds:.2f} | {ratio:.2f} | {goal} |")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
     print(f"\npeak memory {peak:.2f} GB, goal {LIMITS['memory']:g} GB")

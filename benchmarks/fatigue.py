@@ -2,12 +2,11 @@
 
     ./with-fenicsx python3 benchmarks/fatigue.py [--points 20000] [--instants 4000] [--modes 30]
 
-The stress modes are random and the elastic coordinates are narrow-band noise of different
-frequencies with a mean, which is harder than a periodic run: each history has hundreds of turning
-points. Each measurement is a separate process (or two ranks), with one thread each and compiled
-kernels. The rows differ in the number of planes of the first search, in the stress, and in the
-number of instants; the peak memory is the sum over the ranks, and "start" is the memory before the
-call.
+The stress modes are random, and each elastic coordinate is a mean value plus three sines of random
+frequencies, which is harder than a periodic run: each history has hundreds of turning points. Each
+measurement is a separate run on one or two ranks, with one thread each and compiled kernels. The
+rows differ in the number of planes of the first search, in the stress, and in the number of
+instants; the peak memory is the sum over the ranks, and "start" is the peak memory before the call.
 """
 
 from __future__ import annotations

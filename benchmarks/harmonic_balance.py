@@ -23,11 +23,11 @@ from scipy.interpolate import CubicSpline
 import dolfinx_mbd as mbd
 from dolfinx_mbd.analyses import PeriodicError, harmonic_balance, periodic
 
-ALONG_X = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # the third axis is along x
+ALONG_X = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # columns are axes; the third is along x
 
 
 def support(stiffness: Any) -> Any:
-    """Return the law of a support with two stiffnesses that grow with the displacement."""
+    """Return the law of a damped support; `stiffness` (2,) in N/m grows with the displacement."""
 
     def law(motion: Any) -> Any:
         r = motion.displacement[:2]
@@ -73,11 +73,11 @@ SYSTEMS: dict[str, tuple[Callable[[], mbd.System], float]] = {
 
 def error(run: mbd.results.Solution, reference: mbd.results.Solution) -> float:
     """Return the largest error of a joint force, relative to the largest force of the joint."""
-    largest_error, time = 0.0, run.time - run.time[0]
+    largest_error, run_time = 0.0, run.time - run.time[0]
     reference_time = reference.time - reference.time[0]
     for joint in run.system.joints:
         reference_force = reference.joint(joint.name).force
-        expected = CubicSpline(reference_time, reference_force)(time)
+        expected = CubicSpline(reference_time, reference_force)(run_time)
         difference = float(np.abs(run.joint(joint.name).force - expected).max())
         largest_error = max(largest_error, difference / float(np.abs(reference_force).max()))
     return largest_error
@@ -86,7 +86,7 @@ def error(run: mbd.results.Solution, reference: mbd.results.Solution) -> float:
 def refined(
     solve: Callable[[int], Any], sizes: Any, reference: Any, accuracy: float
 ) -> tuple[int, float]:
-    """Return size and seconds of the first result that is accurate enough."""
+    """Return the first of the sizes whose result is accurate enough, and its processor time, s."""
     for size in sizes:
         try:
             solve(size)

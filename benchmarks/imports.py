@@ -84,9 +84,9 @@ def main() -> None:
             [1e3 * (a[key] - b[key]) for a, b in zip(runs[code], runs[base], strict=True)]
             for key in ("seconds", "cpu")
         )
-        more = [m for m in runs[code][0]["loaded"] if m not in runs[base][0]["loaded"]]
+        added = [m for m in runs[code][0]["loaded"] if m not in runs[base][0]["loaded"]]
         times = f"{spread(wall)} | **{spread(cpu)}**"
-        print(f"| `{name}` | `{base}` | {times} | {', '.join(more) or '–'} |")
+        print(f"| `{name}` | `{base}` | {times} | {', '.join(added) or '–'} |")
 
 
 def spread(values: list[float]) -> str:

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from children import child, median, report
 from reduction import ENDS, MODES, SIZES, clocks, now, read, warm_up_mesh
 
-LARGE = {"900k": 0.00111}  # size of the cells of the largest mesh, m
+LARGE = {"900k": 0.00111}  # element size, m, of the mesh that `--large` adds
 MEMORY = 24.0
 """Memory of the computer for which the limit of the factorization is computed, GB."""
 TWO_LEVELS = {
@@ -91,7 +91,7 @@ def reduction(solver: str, path: Path) -> dict[str, Any]:
 
 
 def held_problem(path: Path) -> tuple[Any, Any]:
-    """Return the elastic problem and its held degrees of freedom."""
+    """Return the elastic problem, and its degrees of freedom at the interfaces, which are held."""
     from dolfinx_mbd import STEEL, ElasticModel
     from dolfinx_mbd.fem.assembly import elastic_problem
     from dolfinx_mbd.fem.interfaces.interfaces import mesh_interfaces
@@ -163,7 +163,11 @@ def compare_solvers(paths: list[str]) -> None:
 
 
 def eigensolver(name: str, path: Path) -> dict[str, Any]:
-    """Compute the lowest modes with an eigensolver; return time, values and largest residual."""
+    """Compute the lowest modes with an eigensolver; return its time, eigenvalues and error.
+
+    The error is the largest rᵀT r / λ of a mode, with the residual r, the preconditioner T and
+    unit modal mass.
+    """
     from petsc4py import PETSc
 
     from dolfinx_mbd.fem.iterative.modes import lowest_modes_iteratively

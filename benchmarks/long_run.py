@@ -28,7 +28,7 @@ from engine import DT, inline_three, undeformed
 
 
 def prepare(folder: Path, size: float) -> dict[str, Any]:
-    """Reduce the rod."""
+    """Reduce the rod and write it to the folder; return no values."""
     from mpi4py import MPI
 
     import dolfinx_mbd as mbd
@@ -65,9 +65,9 @@ def measure(folder: Path, what: str, steps: int) -> dict[str, Any]:
     start, reading = time.perf_counter(), 0.0
     size = 0
     if path is not None:
-        again = Solution.load(path, engine)
+        loaded = Solution.load(path, engine)
         reading = time.perf_counter() - start
-        force = again[::100].joint(engine.joints[0].name).force
+        force = loaded[::100].joint(engine.joints[0].name).force
         assert np.isfinite(force).all() and len(force) == steps // 100 + 1
         size = sum(file.stat().st_size for file in path.iterdir())
     return {

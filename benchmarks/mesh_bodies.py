@@ -7,12 +7,12 @@
     ./with-fenicsx python3 benchmarks/mesh_bodies.py --large --rounds 1 --steps 1 [--cells 10]
     ./with-fenicsx python3 benchmarks/mesh_bodies.py --multigrid --rounds 1 --steps 1 [--cells 10]
 
-The slender rod of case W1, 8×8×300 mm of steel, has n×n quadratic hexahedra in its section and 36 n
-along it. The crank turns at 150 rad/s with a step of 0.1 ms. A solve is an application of the
-constant factor; an assembly is one of the elastic forces. The reduced body has the same mesh and
-eight modes. The measurements on one and on two ranks and with the reduced body alternate. The
-deflections on one and on two ranks must agree to 1e-9 of their size. With `--ranks`, there is no
-reduced body, and one table of the times and of the memory on one and on two ranks.
+The rod of the slender slider-crank (reference case W1), 8×8×300 mm of steel, has n×n quadratic
+hexahedra in its section and 36 n along it. The crank turns at 150 rad/s with a step of 0.1 ms. A
+solve is an application of the constant factor; an assembly is one of the elastic forces. The
+reduced body has the same mesh and eight modes. The measurements on one and on two ranks and with
+the reduced body alternate. The deflections on one and on two ranks must agree to 1e-9 of their
+size. With `--ranks`, no reduced body is measured, and the table also shows the memory.
 
 With `--peers`, the same rod is clamped to a driven hinge, and three programs make the same steps:
 the package, a plain DOLFINx script, and Exudyn's full-order body in a floating frame (see
@@ -21,12 +21,13 @@ two, and to 1 % with Exudyn after 20 steps or more. Its strains are linear: its 
 by its rotation, which changes the square of its lowest frequency by 1.5 %.
 
 With `--rubber`, the rod is of rubber (neo-Hooke, 5 MPa), 37.5×37.5×300 mm with 8 n×n×n quadratic
-hexahedra, and the crank turns at 30 rad/s with a step of one degree, on two ranks: the time of all
-steps with the start, and the processor time of the busiest rank with the parts of it.
+hexahedra, and the crank turns at 30 rad/s with a step of one degree, on two ranks. The table shows
+the time of all steps with the start, and the processor time of the busiest rank with its parts.
 
-With `--large`, the rod of case W1 has quadratic tetrahedra, six in each hexahedron, and a factor
-whatever the free memory is: the first steps on two ranks, which contain the factorization. With
-`--multigrid`, the same with the solver that is chosen if a factor does not fit.
+With `--large`, the rod of case W1 has quadratic tetrahedra, six in each hexahedron, and uses a
+factor even if it may not fit in the free memory. The first steps on two ranks are measured, with
+the start and the factorization. `--multigrid` does the same with the solver that is chosen if a
+factor does not fit.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from children import child, median, report
 CASES = {"one": ("mesh", 1), "two": ("mesh", 2), "reduced": ("reduced", 1)}
 PEERS = {"package": 1e-5, "plain": 1e-5, "exudyn": 1e-2}  # allowed difference of the deflections
 NAMES = {"package": "package", "plain": "DOLFINx script", "exudyn": "Exudyn, `ObjectFFRF`"}
-STEP = 1e-4
+STEP = 1e-4  # s
 RUBBER_SPEED = 30.0  # angular velocity of the crank, rad/s
 HEAD = (
     "| dofs | solves a step | assemblies a step | factorizations a step | step, ms "
@@ -71,7 +72,11 @@ LARGE_HEAD = "| dofs | steps | s | processor, s | peak of each rank, GB |"
 
 
 def large(cells: int, steps: int, *, fits: bool = True) -> dict[str, Any]:
-    """Return times and the peak memory of the first steps of a large rod."""
+    """Return times (s) and the peak memory (KiB) of the first steps of a large rod.
+
+    With `fits`, the solver is a factorization; otherwise it is the one for bodies whose factor does
+    not fit in the memory.
+    """
     from mpi4py import MPI
 
     import dolfinx_mbd as mbd
@@ -105,7 +110,7 @@ def large_row(runs: dict[str, list[dict[str, Any]]]) -> None:
 
 
 def rubber(cells: int, steps: int) -> dict[str, Any]:
-    """Return numbers and times of a run with the rod of rubber."""
+    """Return numbers of calls, times (s) and the peak memory (KiB) of a run with a rubber rod."""
     from mpi4py import MPI
 
     import dolfinx_mbd as mbd
@@ -115,6 +120,7 @@ def rubber(cells: int, steps: int) -> dict[str, Any]:
     from tests.structures.mesh_bodies.test_mesh_bodies import deflection
 
     comm, start, processor = MPI.COMM_WORLD, time.perf_counter(), time.process_time()
+    # number of calls and processor time, s, of each method
     parts = {"solution": [0, 0.0], "elastic_rows": [0, 0.0], "factorize": [0, 0.0]}
     for owner, name in (
         (MeshSolver, "solution"), (MeshSolver, "factorize"), (NodalForces, "elastic_rows"),
@@ -139,7 +145,7 @@ def rubber(cells: int, steps: int) -> dict[str, Any]:
 
 
 def _time_calls(owner: Any, name: str, sums: list[Any]) -> None:
-    """Count the calls of a method, and add up their processor time."""
+    """Make a method count its calls and add up their processor time, s, in the list `sums`."""
     function = getattr(owner, name)
 
     def call(*arguments: Any) -> Any:
@@ -166,7 +172,7 @@ def rubber_row(runs: dict[str, list[dict[str, Any]]]) -> None:
 
 
 def measure(cells: int, steps: int, kind: str) -> dict[str, Any]:
-    """Return numbers and times of the steps after the first tenth."""
+    """Return the times (s) and numbers of calls per step, after the first tenth of the steps."""
     if kind == "rubber":
         return rubber(cells, steps)
     if kind in ("large", "multigrid"):
@@ -202,6 +208,7 @@ def measure(cells: int, steps: int, kind: str) -> dict[str, Any]:
     rod: Any
     if kind == "package":
         start = raw_mesh_bodies.START
+        # `left`, the first interface, is at the hinge
         rod = mbd.MeshBody("rod", model, dict(list(specs.items())[:1]), omega=(0, 0, start))
         ground = mbd.Ground({"origin": mbd.Frame()})
         hinge = mbd.revolute("hinge", ground.frame("origin"), rod.frame("left"))
@@ -329,12 +336,13 @@ def row(runs: dict[str, list[dict[str, Any]]]) -> None:
     check_ranks(runs)
     first = runs["one"][0]
     times = {name: 1e3 * median(samples, "time") for name, samples in runs.items()}
-    work = {name: 1e3 * median(samples, "processor") for name, samples in runs.items()}
+    processor = {name: 1e3 * median(samples, "processor") for name, samples in runs.items()}
     print(
         f"| {first['dofs']:,} | {first['solution']:.1f} | {first['elastic_rows']:.1f} "
         f"| {first['factorize']:.2f} | {times['one']:.1f} | {times['reduced']:.2f} "
         f"| {times['two']:.1f} | **{times['one'] / times['two']:.2f}** "
-        f"| {work['one']:.1f} | {work['two']:.1f} | **{work['one'] / work['two']:.2f}** |",
+        f"| {processor['one']:.1f} | {processor['two']:.1f} "
+        f"| **{processor['one'] / processor['two']:.2f}** |",
         flush=True,
     )
 

@@ -1,6 +1,6 @@
 """Time of a step of the three-cylinder engine, with rods reduced from a coarse and a fine mesh.
 
-    ./with-fenicsx python3 benchmarks/mesh_independence.py [--rounds 5] [--large]
+    ./with-fenicsx python3 benchmarks/mesh_independence.py [--rounds 15] [--large]
 
 The rods have 33 thousand and 105 thousand displacements (``--large``: 281 thousand, which needs
 3 GB) and the same number of modes, 30. The equations of a body in a mechanism contain matrices of
@@ -32,7 +32,7 @@ STEPS = 500  # number of steps of each run
 
 
 def prepare(path: Path, size: float) -> dict[str, Any]:
-    """Reduce a rod of a mesh size and write it."""
+    """Reduce a rod of a mesh size, write it, and return its number of displacements."""
     from mpi4py import MPI
 
     from dolfinx_mbd import STEEL, ReductionOptions, reduce
@@ -70,6 +70,7 @@ def main() -> None:
     parser.add_argument("--child", nargs=2, metavar=("WORK", "PATH"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
+        # WORK is the element size of a rod to reduce, or "x" and the number of rounds to run
         work, path = arguments.child[0], Path(arguments.child[1])
         report(
             in_turn(path, int(work.removeprefix("x")))

@@ -1,6 +1,7 @@
 """A rod on a driven hinge by other programs: Exudyn's full-order body and a plain DOLFINx script.
 
-The slender rod of case W1, 8×8×300 mm of steel, is clamped to a hinge whose angle is
+The rod of the slender slider-crank (reference case W1), 8×8×300 mm of steel, is clamped to a hinge
+whose speed grows by Ω in each period T. The angle of the hinge is
 
     φ(t) = Ω₀ t + Ω/T (t²/2 + (T/2π)² (cos 2πt/T − 1)),  Ω₀ = 50, Ω = 10 rad/s, T = 8 ms.
 
@@ -8,6 +9,7 @@ It starts undeformed with the velocities of a rigid body.
 
 Both programs take the same steps with the generalized-α method, ρ∞ = 0.8. Exudyn's floating frame
 is the hinge, so that the clamped nodes do not move in it: this needs no constraint for the frame.
+Times are those of the steps after the first ones, numbers of solves and assemblies of all steps.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import numpy as np
 
 __all__ = ["START", "STEP", "angle", "deflection", "exudyn", "plain"]
 
+# time step, s; Ω₀ and Ω, rad/s; T, s; length of the rod, m
 STEP, START, SPEED, RISE, LENGTH = 1e-4, 50.0, 10.0, 0.008, 0.3
 TOLERANCE = 1e-8  # largest residual, relative to the elastic forces
 Array = np.ndarray
@@ -29,7 +32,7 @@ Steps = Callable[[int], None]
 
 
 def angle(t: float) -> tuple[float, float, float]:
-    """Return the angle of the hinge, rad, and its derivatives."""
+    """Return the angle of the hinge, rad, its velocity, rad/s, and its acceleration, rad/s²."""
     w = 2 * math.pi / RISE
     return (
         START * t + SPEED / RISE * (0.5 * t * t + (math.cos(w * t) - 1) / w**2),
@@ -39,7 +42,7 @@ def angle(t: float) -> tuple[float, float, float]:
 
 
 def deflection(tip: Array, t: float) -> float:
-    """Return the deflection of the tip at its position (3,) from the axis of the hinge, m."""
+    """Return the deflection, m, of a tip at a position (3,): its distance from the turned axis."""
     phi = angle(t)[0]
     return float(tip[1] * math.cos(phi) - tip[0] * math.sin(phi))
 
@@ -54,7 +57,10 @@ def timed(steps: Steps, count: int, skipped: int) -> dict[str, float]:
 
 
 def plain(mesh: Any, material: Any, count: int, skipped: int) -> dict[str, Any]:
-    """Time Newton's method with an assembled tangent and MUMPS in each iteration."""
+    """Return times, counts and deflection of Newton's method with a new tangent per iteration.
+
+    MUMPS factorizes the tangents. Times are in s, the deflection of the tip at the end is in m.
+    """
     import ufl
     from dolfinx import fem
     from dolfinx.fem import petsc as fem_petsc
@@ -73,11 +79,10 @@ def plain(mesh: Any, material: Any, count: int, skipped: int) -> dict[str, Any]:
     rho = 0.8
     alpha_m, alpha_f = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
     gamma, beta = 0.5 + alpha_f - alpha_m, 0.25 * (1 + alpha_f - alpha_m) ** 2
-    a_by_move = (1 - alpha_m) / ((1 - alpha_f) * beta * STEP**2)
+    da_du = (1 - alpha_m) / ((1 - alpha_f) * beta * STEP**2)  # derivative of a with respect to u
     internal, residual = fem.form(elastic), fem.form(inertia + elastic)
     tangent = fem.form(
-        a_by_move * material.density * ufl.inner(trial, w) * ufl.dx
-        + ufl.derivative(elastic, u, trial)
+        da_du * material.density * ufl.inner(trial, w) * ufl.dx + ufl.derivative(elastic, u, trial)
     )
     x = V.tabulate_dof_coordinates()
     held = np.flatnonzero(np.isclose(x[:, 0], 0.0)).astype(np.int32)
@@ -104,8 +109,8 @@ def plain(mesh: Any, material: Any, count: int, skipped: int) -> dict[str, Any]:
             u.x.array[:] += STEP * v + STEP**2 / 2 * a0
             phi = angle(done * STEP)[0]
             rotation = np.array([[math.cos(phi), math.sin(phi)], [-math.sin(phi), math.cos(phi)]])
-            flat = x[held, :2] @ rotation - x[held, :2]
-            u.x.array[rows] = np.column_stack([flat, np.zeros(len(held))]).ravel()
+            in_plane = x[held, :2] @ rotation - x[held, :2]  # displacements of the clamped nodes
+            u.x.array[rows] = np.column_stack([in_plane, np.zeros(len(held))]).ravel()
             while True:
                 change = (u.x.array - u0 - STEP * v) / STEP**2
                 algorithmic = (change - (0.5 - beta) * old) / beta
@@ -129,17 +134,17 @@ def plain(mesh: Any, material: Any, count: int, skipped: int) -> dict[str, Any]:
     result: dict[str, Any] = dict(timed(steps, count, skipped))
     tip = int(np.argmin(np.linalg.norm(x - [LENGTH, 0, 0], axis=1)))
     place = x[tip] + u.x.array[3 * tip : 3 * tip + 3]
-    done_by_step = iterations / count
+    iterations_per_step = iterations / count
     return result | {
         "deflection": deflection(place, count * STEP),
-        "solves": done_by_step,
-        "assemblies": done_by_step + 1,
-        "tangents": done_by_step,
+        "solves": iterations_per_step,
+        "assemblies": iterations_per_step + 1,  # one residual before the first iteration
+        "tangents": iterations_per_step,
     }
 
 
 def exudyn(mesh: Any, material: Any, count: int, skipped: int) -> dict[str, Any]:
-    """Time the steps of Exudyn's `ObjectFFRF` with the matrices of the same elements."""
+    """Return times, counts and deflection of Exudyn's `ObjectFFRF` with the same elements."""
     sys.exudynFast = True  # type: ignore[attr-defined]
     import exudyn as exu
     from exudyn import utilities as items
@@ -167,6 +172,7 @@ def exudyn(mesh: Any, material: Any, count: int, skipped: int) -> dict[str, Any]
     def quaternion(mbs: Any, t: float, number: int, offset: float) -> float:
         return math.sin(angle(t)[0] / 2)
 
+    # the frame has three positions and four Euler parameters; it turns about z by the last one
     for k in (0, 1, 2, 4, 5):
         hold(body["nRigidBody"], k)
     hold(body["nRigidBody"], 6, offsetUserFunction=quaternion)
@@ -207,7 +213,7 @@ def exudyn(mesh: Any, material: Any, count: int, skipped: int) -> dict[str, Any]
 
 
 def matrices(mesh: Any, material: Any) -> tuple[Any, Any, Array]:
-    """Return K, the scalar M and the positions (N, 3) of quadratic elements."""
+    """Return K, the mass M of one component and the positions (N, 3) of quadratic elements."""
     import ufl
     from dolfinx import fem
     from dolfinx.fem import petsc as fem_petsc

@@ -30,7 +30,7 @@ YOUNG, POISSON, DENSITY = 210e9, 0.3, 7850.0
 
 
 def assemble(mesh: Any, ends: Sequence[str]) -> tuple[PETSc.Mat, PETSc.Mat, Array, list[Any]]:
-    """Return K, scalar M, positions (N, 3) and interface nodes for quadratic elements."""
+    """Return K, the mass M of one component, positions (N, 3) and the nodes of each interface."""
     V = fem.functionspace(mesh.mesh, ("Lagrange", 2, (3,)))
     W = fem.functionspace(mesh.mesh, ("Lagrange", 2))
     u, v, p, q = (
@@ -154,7 +154,7 @@ def craig_bampton(
         for i in range(3):
             T[rows[:, i], 6 * k + i] = 1.0
             T[rows, 6 * k + 3 + i] = np.cross(np.eye(3)[i], r)
-    B = -product(K, T)
+    B = -product(K, T)  # the static shapes are T at the interfaces and in equilibrium elsewhere
     B[held] = T[held]
     constraint = np.zeros_like(B, order="F")
     ksp.matSolve(dense(np.asfortranarray(B)), dense(constraint))

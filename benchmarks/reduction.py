@@ -11,11 +11,11 @@ the machine affects the processor time less. The measurements are:
 
 - *package*: `reduce(...)` as a user calls it, assembly, checks and skin included, without the
   geometric stiffening that the others do not have;
-- *ordering of CHOLMOD*: the same with the factor that PETSc gets from CHOLMOD, instead of METIS on
-  the nodes of the mesh;
+- *ordering of CHOLMOD*: the same with CHOLMOD as PETSc calls it, with its own ordering instead of
+  METIS on the nodes of the mesh; any option for CHOLMOD, here of its output, selects this;
 - *double precision*: the same with `solver="double"`; *package* has a factor in single precision
   from 500,000 displacements;
-- *stiffening*: the same with geometric stiffening for all unit cases; the ratio shows its cost;
+- *stiffening*: the same with geometric stiffening for all unit loads; the ratio shows its cost;
 - *two threads*: the same with two threads of BLAS, whose time on the clock matters;
 - *averaged*: the same with averaged instead of rigid interfaces, which are held by bordering the
   stiffness instead of removing rows;
@@ -23,7 +23,7 @@ the machine affects the processor time less. The measurements are:
   SLEPc's Krylov-Schur; and as *raw, block* with the package's factorization and block Lanczos,
   which shows what the rest of the package costs;
 - *Exudyn*: `ComputeHurtyCraigBamptonModes(RBE2)`, and its interface object with all inertia
-  integrals; its matrices are given, assembly is not included.
+  integrals; K and M are assembled before the clock starts.
 
 Forms are compiled, and meshes read, before the clock starts.
 """
@@ -154,7 +154,7 @@ def now() -> np.ndarray:
 
 
 def clocks(seconds: np.ndarray) -> dict[str, float]:
-    """Return a difference of two results of `now` by name."""
+    """Return a difference of two results of `now` as a dictionary."""
     return {"seconds": float(seconds[0]), "cpu": float(seconds[1])}
 
 
@@ -218,7 +218,7 @@ def main() -> None:
 
 
 def table(path: str, rounds: int, programs: Sequence[str] = PROGRAMS) -> None:
-    """Run all programs in turn and print the rows of one mesh; ratios are to the first program."""
+    """Run all programs in turn, and print the rows of one mesh, relative to the first program."""
     runs: dict[str, list[dict[str, Any]]] = {program: [] for program in programs}
     for _ in range(rounds):
         for program in programs:

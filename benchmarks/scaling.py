@@ -54,7 +54,7 @@ FRONT_ROWS = 128
 
 
 def phases(path: Path, solver: str) -> dict[str, float]:
-    """Return the time of each phase of a reduction, s."""
+    """Return the number of degrees of freedom and the time of each phase of a reduction, s."""
     from mpi4py import MPI
 
     from dolfinx_mbd import STEEL, read_mesh, reduce
@@ -118,7 +118,10 @@ def assembled(path: Path) -> tuple[Any, Any]:
 
 
 def measured_parts(path: Path) -> dict[str, float]:
-    """Return processor times (s) of the parts of both solvers on one rank, some per column."""
+    """Return processor times (s) of the parts of both solvers on one rank, and their numbers.
+
+    Products, cycles and solutions are per column.
+    """
     from dolfinx_mbd.fem.iterative.modes import lowest_modes_iteratively
     from dolfinx_mbd.fem.iterative.solver import IterativeSolver
     from dolfinx_mbd.fem.linalg import lobpcg
@@ -158,6 +161,7 @@ def measured_parts(path: Path) -> dict[str, float]:
     lowest_modes_iteratively(solver, problem, MODES)
     parts["modes"] = time.process_time() - start
     parts["mode iterations"], parts["vectors"] = map(float, counts[-1])
+    # the small eigenproblem of an iteration, with three blocks of vectors
     k = np.diag(np.arange(1.0, 3 * parts["vectors"] + 1))
     size = int(parts["vectors"])
     parts["small problem"] = best(lambda: lobpcg._small_problem(k, np.eye(len(k)), size, size))
@@ -171,21 +175,26 @@ def measured_parts(path: Path) -> dict[str, float]:
     factor = ksp.getPC().getFactorMatrix()
     parts["factor, operations"] = factor.getMumpsRinfog(3)
     entries = factor.getMumpsInfog(29)
+    # MUMPS returns a large number as its negative value in millions
     parts["factor, entries"] = float(entries if entries >= 0 else -1e6 * entries)
     parts["largest front"] = float(factor.getMumpsInfog(11))
     return parts
 
 
 def direct_model(m: dict[str, float], ratio: float, ranks: int) -> dict[str, float]:
-    """Return modelled times of the direct solver, s, with `ratio` times the measured dofs."""
+    """Return modelled times of the direct solver, s, with `ratio` times the measured dofs.
+
+    `m` contains the results of `measured_parts`, the powers with which some of them grow, and the
+    factor `bus` by which a product takes longer if all cores are busy.
+    """
     front = m["largest front"] * ratio ** m["largest front, power of dofs"]
     busy = min(ranks, max(1.0, (front / FRONT_ROWS) ** 2))  # ranks that the largest front employs
     steps = 3 * front / FRONT_ROWS  # successive steps: along the tree, each front has half the size
-    hop = LATENCY * max(1.0, math.log2(ranks))
+    hop = LATENCY * max(1.0, math.log2(ranks))  # time of a message to all ranks
     bus = 1.0 if ranks == 1 else max(1.0, m["bus"])
     solves = STATIC / BLOCK + LANCZOS_BLOCKS
-    fill = ratio ** m["factor, entries, power of dofs"]
-    message = 8 * front * FRONT_ROWS / BANDWIDTH
+    fill = ratio ** m["factor, entries, power of dofs"]  # growth of the entries of the factor
+    message = 8 * front * FRONT_ROWS / BANDWIDTH  # time to send FRONT_ROWS columns of a front
     return {
         "assembly": bus * m["assembly"] * ratio / ranks,
         "ordering on one rank": 0.0 if ranks == 1 else ORDERING * m["factorization"] * ratio,
@@ -204,11 +213,12 @@ def direct_model(m: dict[str, float], ratio: float, ranks: int) -> dict[str, flo
 
 
 def iterative_model(m: dict[str, float], ratio: float, ranks: int) -> dict[str, float]:
-    """Return modelled times of the iterative solver, s, with `ratio` times the measured dofs."""
+    """Return modelled times of the iterative solver, s; see `direct_model` for the arguments."""
     bus = 1.0 if ranks == 1 else max(1.0, m["bus"])
     local = bus * ratio / ranks
     hop = LATENCY * math.log2(ranks) if ranks > 1 else 0.0
-    surface = 2 * 6 * (m["dofs"] * ratio / ranks / 3) ** (2 / 3) * 3  # two layers of nodes
+    # dofs of two layers of nodes on the six faces of a cube
+    surface = 2 * 6 * (m["dofs"] * ratio / ranks / 3) ** (2 / 3) * 3
     halo = 0.0 if ranks == 1 else NEIGHBOURS * LATENCY + 8 * BLOCK * surface / BANDWIDTH
     mode_cycles = ACTIVE * m["mode iterations"] * m["vectors"]
     cycles = STATIC * m["iterations"] + mode_cycles  # number of cycles for single columns
@@ -221,7 +231,7 @@ def iterative_model(m: dict[str, float], ratio: float, ranks: int) -> dict[str, 
     coarse += 2 * 3 * front / FRONT_ROWS * hop / BLOCK
     dense = m["modes"] - mode_cycles * (m["cycle"] + m["product"])
     dense -= m["mode iterations"] * m["small problem"]
-    small = 8 * (3 * m["vectors"]) ** 2 / BANDWIDTH
+    small = 8 * (3 * m["vectors"]) ** 2 / BANDWIDTH  # time to send the small matrix of LOBPCG
     return {
         "assembly": bus * m["assembly"] * ratio / ranks,
         "set-up": m["set-up"] * local,

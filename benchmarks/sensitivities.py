@@ -118,7 +118,7 @@ def engine_tasks(steps: int) -> dict[str, Callable[[], Any]]:
 
     peak = mbd.design.Functional("crank pin 1.force.x", "norm", order=16)
     options = {"t_end": steps * dt, "dt": dt}
-    one, few = {"stiffness": 1.0}, max(1, round(steps**0.5))
+    one, few = {"stiffness": 1.0}, max(1, round(steps**0.5))  # parameters; number of checkpoints
     return {
         "run": lambda: mbd.simulate(build(ten), **options),
         "1 parameter": lambda: mbd.run_sensitivities(build, one, **options),
@@ -133,7 +133,7 @@ def engine_tasks(steps: int) -> dict[str, Callable[[], Any]]:
 
 
 def measure(title: str, tasks: Mapping[str, Callable[[], Any]], rounds: int) -> None:
-    """Run the tasks in turns and print medians."""
+    """Run the tasks in turn, and print the median of each and its ratio to the first task."""
     times: dict[str, list[float]] = {name: [] for name in tasks}
     columns = {name: count_columns(task) for name, task in tasks.items()}  # compiles forms, too
     for _ in range(rounds):

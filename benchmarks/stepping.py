@@ -4,9 +4,9 @@
 
 Each round runs all variants in turn, and the table shows medians. *Outputs*: two outputs are read
 after each step, by functions of a solution or by names. *Inputs*: the torque also changes in each
-step; the last column compares with `simulate` if this torque is a function of time, because the
-engine at rest needs no iterations. The script stops if the states of the plain loop are not bitwise
-those of `simulate`.
+step. Without a torque the engine stays at rest and `simulate` needs no iterations; therefore, the
+last column compares with `simulate` of the same torque as a function of time. The script stops if
+the final positions of the plain loop are not bitwise those of `simulate`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 from dolfinx_mbd.mechanism.mechanisms import inline_engine
 
-DT = 1e-5
+DT = 1e-5  # s
 MOVED = "simulate, torque of time"
 
 
 def torque(t: float, angle: float, rate: float) -> float:
-    """Return the torque of the step that ends at a time, N m."""
+    """Return the torque of the step that ends at the time t, N m, as in the loop of `variants`."""
     return float(1e-3 * np.sin(round(t / DT) - 1))
 
 
@@ -53,7 +53,7 @@ def variants(
     build: Callable[..., mbd.System], steps: int
 ) -> dict[str, Callable[[], mbd.mechanism.State]]:
     """Return functions that take `steps` steps."""
-    system, moved = build(), build(torque)
+    system, with_torque = build(), build(torque)
     body = system.bodies[-1].name
     outputs = {
         "angle": lambda run: run.joint("main").rotation,
@@ -73,7 +73,7 @@ def variants(
 
     return {
         "simulate": lambda: mbd.simulate(system, t_end=t_end, dt=DT).final_state,
-        MOVED: lambda: mbd.simulate(moved, t_end=t_end, dt=DT).final_state,
+        MOVED: lambda: mbd.simulate(with_torque, t_end=t_end, dt=DT).final_state,
         "loop": lambda: loop(False, False),
         "loop, outputs": lambda: loop(True, False),
         "loop, outputs by name": lambda: loop(True, False, True),

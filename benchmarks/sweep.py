@@ -33,7 +33,7 @@ EMPTY = 200  # number of cases without work
 
 
 def engine(speed: float, steps: int, rod: Any) -> dict[str, float]:
-    """Return the peak forces of a simulation of the engine."""
+    """Return the peak forces of a simulation of the engine in two pins, N."""
     from dolfinx_mbd.analyses import simulate
     from dolfinx_mbd.mechanism.mechanisms import inline_engine
 
@@ -67,7 +67,7 @@ def measure(program: str, directory: str, cases: int, steps: int) -> dict[str, A
 
 
 def overhead(directory: str) -> dict[str, Any]:
-    """Measure the cost of worker processes, of a case and of sending the body."""
+    """Return the cost of worker processes, of empty cases and of sending the body, s and MB."""
     import pickle
 
     from dolfinx_mbd import ReducedBody, sweep
@@ -144,8 +144,8 @@ def main() -> None:
         for _ in range(arguments.rounds):
             for program, samples in runs.items():
                 count = str(os.cpu_count())
-                free = dict.fromkeys(THREADS, count) if program == "loop, threads" else {}
-                samples.append(child(__file__, [program, directory, *sizes], **free))
+                threads = dict.fromkeys(THREADS, count) if program == "loop, threads" else {}
+                samples.append(child(__file__, [program, directory, *sizes], **threads))
     print(f"{arguments.cases} runs of {arguments.steps} steps; {versions}\n")
     table(runs, arguments.cases)
 
@@ -169,12 +169,13 @@ def table(runs: dict[str, list[dict[str, Any]]], cases: int) -> None:
                 f"{program}: other numbers"
             )
     samples = runs["overhead"]
-    each, here = (1e3 * median(samples, key) / EMPTY for key in ("cases", "cases here"))
+    # ms per case in two workers, with their start, and in this process
+    pooled, local = (1e3 * median(samples, key) / EMPTY for key in ("cases", "cases here"))
     start = median(samples, "pool of 2")
     print(
         f"\nTwo worker processes take {start:.2f} s to start and end, and the first table "
         f"{median(samples, 'table'):.2f} s (the import of xarray). A case costs "
-        f"{each - 1e3 * start / EMPTY:.2f} ms in a worker process and {here:.2f} ms in this "
+        f"{pooled - 1e3 * start / EMPTY:.2f} ms in a worker process and {local:.2f} ms in this "
         f"process. The body has {samples[0]['megabytes']:.1f} MB: "
         f"{1e3 * median(samples, 'dumps'):.1f} ms to pack once, "
         f"{1e3 * median(samples, 'loads'):.1f} ms to unpack in each worker."

@@ -25,7 +25,7 @@ from children import child, median, report
 from operators import seconds, versions
 from reduction import ENDS, SIZES, prepare, read
 
-CRANK, LENGTH, SPEED, DT = 0.040, 0.137, 628.318, 1e-5  # m, m, rad/s, s
+CRANK, LENGTH, SPEED, DT = 0.040, 0.137, 628.318, 1e-5  # crank radius, rod, m; crank, rad/s; s
 
 
 def engine_motion() -> Any:

@@ -28,7 +28,7 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd.plotting.viewer.page import asset
 
 LENGTH, WIDTH, THICKNESS = 0.3, 0.15, 0.003  # m
-ROD_AREA = 0.088  # gives about the requested number of nodes on the rod, m²
+ROD_AREA = 0.088  # surface of the rod that sets the element size for a number of nodes, m²
 RADIUS, SPEED, STEP = 0.1, 150.0, 2e-4  # crank radius, m; speed, rad/s; time step, s
 
 PICTURES = """async () => {
@@ -40,17 +40,22 @@ PICTURES = """async () => {
 
 
 def plate(nodes: int) -> tuple[Any, dict[str, Any]]:
-    """Return the model of a wavy plate with about that many nodes, and its interfaces."""
+    """Return the model of a wavy plate with about `nodes` nodes, and its interfaces.
+
+    The interfaces are "left" at x = 0 and "right" at x = LENGTH.
+    """
     from dolfinx import mesh as dmesh
     from mpi4py import MPI
 
-    along = max(4, round(nodes**0.5))
-    across = max(2, round(nodes / (2 * along)) - 1)
+    cells_x = max(4, round(nodes**0.5))
+    cells_y = max(2, round(nodes / (2 * cells_x)) - 1)  # there are two layers of nodes
     corners = [
         np.array([0, -WIDTH / 2, -THICKNESS / 2]),
         np.array([LENGTH, WIDTH / 2, THICKNESS / 2]),
     ]
-    mesh = dmesh.create_box(MPI.COMM_WORLD, corners, [along, across, 1], dmesh.CellType.hexahedron)
+    mesh = dmesh.create_box(
+        MPI.COMM_WORLD, corners, [cells_x, cells_y, 1], dmesh.CellType.hexahedron
+    )
     ends = [
         dmesh.locate_entities_boundary(mesh, 2, lambda x, place=place: np.isclose(x[0], place))
         for place in (0.0, LENGTH)
@@ -69,7 +74,10 @@ def plate(nodes: int) -> tuple[Any, dict[str, Any]]:
 
 
 def fine_rod(nodes: int) -> tuple[Any, dict[str, Any]]:
-    """Return the model of a connecting rod with about that many surface nodes, and interfaces."""
+    """Return the model of a rod with about `nodes` surface nodes, and its interfaces.
+
+    The interface "left" is the big end, "right" the small end.
+    """
     from mpi4py import MPI
 
     default = mbd.ConnectingRod()

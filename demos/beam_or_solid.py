@@ -84,7 +84,9 @@ def as_solid(length: float) -> tuple[np.ndarray, int]:
 # $$\frac{E}{\kappa G}\,\frac{r^2}{2}\,\frac{\int w'''^2}{\int w''^2}
 #   = 6.15\,\frac{E}{\kappa G}\left(\frac{r}{L}\right)^2,$$
 #
-# with the radius of gyration $r$ and the integral over the first free mode $w$.
+# with the radius of gyration $r$ of the section, the shear factor $\kappa$, and integrals over the
+# first free mode $w$. Below, `b` is the first positive root of $\cosh b\cos b = 1$, and `second`
+# and `third` are $w''/b^2$ and $w'''/b^2$.
 
 # +
 x = np.linspace(0.0, 1.0, 20001)

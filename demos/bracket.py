@@ -50,7 +50,9 @@ part = mbd.gauges(part, gauges)
 # ## The linkage
 #
 # `place` puts a frame of a body at a point, or at a frame of another body. A cylindrical and a
-# spherical joint avoid the redundant constraints of four hinges.
+# spherical joint avoid the redundant constraints of four hinges. In the torque of the motor, `s` is
+# the rotation of the joint and `rate` its angular velocity; the controller has a gain of 8 N m s
+# for the error of the speed and of 60 N m for the error of the angle.
 
 # +
 points = {"main": (0.0, 0.0, 0.0), "low": (0.2, -0.12, 0.0), "up": (0.1, 0.3, 0.0)}
@@ -109,7 +111,7 @@ tutorials.show(mbd.plotting.player, run, results / "bracket.html", scale=100)
 # ## Checks
 #
 # The gauges agree with the strain of the mesh at their centres. The energy that the motor supplies
-# is stored or dissipated in the damper of the strut. The speed stays close to its set value.
+# is stored or dissipated in the damper of the strut. The speed stays above 90 % of its set value.
 
 # +
 places = np.array([gauge.position for gauge in part.body.gauges])

@@ -71,16 +71,16 @@ report(linear.summary())
 
 # ## A PID controller
 #
-# With this controller a rigid arm would have a bandwidth of about 6 Hz. That is close to the
-# frequency of the flexible arm with a held hub, 6.6 Hz.
+# With this controller a rigid arm would have a bandwidth of about 6 Hz (40 rad/s). That is close to
+# the frequency of the flexible arm with a held hub, 6.6 Hz.
 
 
 # +
 class PID:
     """Torque from the angle alone."""
 
-    gains = 40.0**2, 0.1 * 40.0**3, 1.4 * 40.0  # 1/s², 1/s³, 1/s
-    inertia = 2e-3 + reduced.total_mass * length**2 / 3
+    gains = 40.0**2, 0.1 * 40.0**3, 1.4 * 40.0  # of error, integral and rate: 1/s², 1/s³, 1/s
+    inertia = 2e-3 + reduced.total_mass * length**2 / 3  # rotor and rigid arm, kg m²
     integral = last = 0.0
 
     def __call__(self, y: np.ndarray) -> float:
@@ -106,7 +106,7 @@ X = solve_discrete_are(Ad, Bd, C.T @ np.diag([1.0, 100.0]) @ C, price)
 gain = np.linalg.solve(price + Bd.T @ X @ Bd, Bd.T @ X @ Ad)[0]
 P = solve_discrete_are(Ad.T, C.T, 1e-2 * Bd @ Bd.T + 1e-9 * np.eye(6), noise)
 correction = np.linalg.solve(C @ P @ C.T + noise, C @ P).T
-turned = null_space(A, rcond=1e-9)[:, 0]
+turned = null_space(A, rcond=1e-9)[:, 0]  # the state at rest at another angle
 goal = target * turned / (C[0] @ turned)
 
 

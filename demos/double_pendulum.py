@@ -51,7 +51,7 @@ report(softest.summary())
 
 # +
 def pendulum(lower: mbd.ReducedBody) -> mbd.System:
-    """Return the double pendulum with a lower arm."""
+    """Return the double pendulum with a reduced body as its lower arm."""
     ground = mbd.Ground({"pivot": mbd.Frame()})
     upper = mbd.RigidBody.box(
         "upper arm",
@@ -78,8 +78,9 @@ runs = {name: mbd.simulate(pendulum(arm), t_end=0.8, dt=5e-4) for name, arm in a
 # ## Results
 #
 # The table shows how far the tips of the flexible arms are from the tip of the rigid one, how much
-# they bend, and how well the energy is conserved. As long as the distance is small, an arm with ten
-# times the stiffness has a tenth of the distance.
+# they bend, and how well the energy is conserved: the change of the total energy is divided by the
+# range of the potential energy of gravity. As long as the distance is small, an arm with ten times
+# the stiffness has a tenth of the distance. Below, `upper` and `lower` are the ends of this arm.
 
 # +
 tips = {name: run.sensor("lower arm", "lower") for name, run in runs.items()}

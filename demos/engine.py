@@ -106,7 +106,7 @@ upper *= dynamic
 # +
 forces = [rigid_run.joint(f"{name} 1").force for name in ("piston pin", "crank pin")]
 piston_pin, crank_pin = (np.linalg.norm(force, axis=1) for force in forces)
-bottom, top, next_bottom = 50, 100, 150  # rows of the dead centres
+bottom, top, next_bottom = 50, 100, 150  # rows of the dead centres; a row is 0.1 ms, a turn 10 ms
 thick = tutorials.shank_section(geometry, geometry.shank_big).area
 thin = tutorials.shank_section(geometry, geometry.shank_small).area
 least = piston_pin[top] * shank / (E * thick)

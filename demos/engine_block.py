@@ -50,7 +50,7 @@ def reduced(name: str, geometry: Any, material: Any, interfaces: Any) -> mbd.Red
 
 
 def whole_engine(motion: Any, films: bool, tuned: float, **options: Any) -> mbd.System:
-    """Return the engine at a motion of its brake, with a damper tuned to a frequency (Hz)."""
+    """Return the engine driven by a motion, with a damper tuned to the frequency `tuned` (Hz)."""
     damper = mechanisms.TorsionalDamper.tuned(ring, tuned, 0.25, hub_inertia=4e-3, radius=0.1)
     chosen: Any = {"pressure": gas, "bearings": {"main": film} if films else {}} | options
     return mechanisms.engine(
@@ -65,7 +65,7 @@ rpm, start = 2 * np.pi / 60, np.radians(100.0)  # the bearings carry little at t
 design = mechanisms.EngineDesign(cylinders=4, flywheel_inertia=0.15)
 length = mechanisms.rod_length(bodies["rod"])
 angles = np.radians(np.arange(-180.0, 541.0, 2.0))
-peaks = 0.5e6 * np.array([14.28, 14.83, 14.91, 15.15, 11.81, 5.88])
+peaks = 0.5e6 * np.array([14.28, 14.83, 14.91, 15.15, 11.81, 5.88])  # half of the paper's, Pa
 curves = [mechanisms.FourStrokePressure(0.07, 0.04, length, peak)(angles) for peak in peaks]
 gas = mechanisms.PressureMap(angles, rpm * np.array([1e3, 1500, 2e3, 2200, 2400, 2550]), curves)
 film = OilFilm(ShortBearing, radius=0.025, length=0.018, clearance=4e-5, viscosity=0.02)

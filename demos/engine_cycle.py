@@ -48,7 +48,7 @@ period, steps = 4 * np.pi / speed, 1000
 
 # ## The cycle
 #
-# One period is simulated first. Each correction by Newton's method needs one more.
+# One period is simulated first. Each correction by Newton's method needs one more period.
 
 # +
 with tutorials.timed("periodic"):
@@ -80,7 +80,7 @@ report(f"differences of the simulated cycles from the closed one: {text}")
 # ## Orders without a window
 #
 # The cycle repeats exactly, so that its harmonics need no window and have no leakage. The torque of
-# three cylinders has the orders 1.5, 3, 4.5, ...: multiples of 1.5 periods in a turn of the crank.
+# three cylinders has the orders 1.5, 3, 4.5, ...: multiples of the 1.5 ignitions in a turn.
 
 # +
 torque = cycle.joint("drive").moment[:, 2]

@@ -80,8 +80,8 @@ check_close("spinning about its middle: elongation", at_tip(clamp)[0], whole / 1
 # ## Speeding up
 #
 # With $\alpha$ about z, the load $-\rho\alpha x$ bends the bar backwards by
-# $w = 11\rho A\alpha L^5/120EI$. Shear and the inertia of the sections add the fraction
-# $1.030\,(b/L)^2$. The remaining difference, 5e-6 with 80 elements, is the error of the mesh.
+# $w = 11\rho A\alpha L^5/120EI$. Shear and the inertia of the square sections with the side $b$ add
+# the fraction $1.030\,(b/L)^2$. The remaining 5e-6 with 80 elements are the error of the mesh.
 
 # +
 omega.value[:], axis.value[:] = 0.0, 0.0

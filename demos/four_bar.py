@@ -80,13 +80,14 @@ ends = [
 #
 # Try four hinges first: `print(system)` tells you which constraints repeat others. A cylindrical
 # crank pin and a spherical rocker pin leave $18-(5+4+3+5)=1$ degree of freedom. The rocker works
-# against a spring and a damper, and its bearing has dry friction of 0.3 N m.
+# against a spring and a damper, and its bearing has dry friction of 0.3 N m, as a smooth function
+# of the rate: `limit` times tanh(rate/`width`).
 
 # +
 hinges = mbd.System(bodies, [mbd.revolute(*end) for end in ends])
 report(hinges)
 kinds = (mbd.revolute, mbd.cylindrical, mbd.spherical, mbd.revolute)
-stiffness, damping, limit, width = 4.0, 0.05, 0.3, 0.02
+stiffness, damping, limit, width = 4.0, 0.05, 0.3, 0.02  # N m/rad, N m s/rad, N m, rad/s
 linkage = mbd.System(
     bodies,
     [kind(*end) for kind, end in zip(kinds, ends, strict=True)],

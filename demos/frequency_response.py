@@ -12,8 +12,9 @@ and in a simulated impact. Files go to `results/frequency_response`. Runs on one
 # $$H(\omega) = B\,\bigl(K\,(1+\mathrm i\,g)+\mathrm i\,\omega\,(C+G)-\omega^2M\bigr)^{-1}
 #     B^{\mathsf T},$$
 #
-# with a damping matrix $C$ of the elastic coordinates, a structural loss factor $g$ and, for a
-# body that turns steadily, the Coriolis matrix $G$ and the centrifugal and geometric parts of $K$.
+# with the motions $B$ of the interfaces per coordinate, a damping matrix $C$ of the elastic
+# coordinates, a structural loss factor $g$ and, for a body that turns steadily, the Coriolis matrix
+# $G$ and the centrifugal and geometric parts of $K$.
 
 # +
 from __future__ import annotations

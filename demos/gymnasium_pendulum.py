@@ -56,7 +56,7 @@ class Pendulum(gymnasium.Env[np.ndarray, np.ndarray]):
         self.simulator = simulator()
 
     def observation(self) -> np.ndarray:
-        """Return sine and cosine of the angle from the upright, and the speed."""
+        """Return the sine of the rotation, the height of the mass, m, and the speed, rad/s."""
         return np.array([*self.simulator.outputs.values()])
 
     def reset(
@@ -87,7 +87,7 @@ check_env(environment)
 
 # +
 def episode(seed: int) -> np.ndarray:
-    """Return the observations of an episode, (n, 3)."""
+    """Return the observations of an episode, one in each row, (n, 3)."""
     y, _ = environment.reset(seed=seed)
     rows, done = [y], False
     while not done:

@@ -23,9 +23,9 @@ from dolfinx_mbd import tutorials
 from dolfinx_mbd.tutorials import check, report
 
 results = tutorials.results_folder("jeffcott")
-mass, offset, stiffness, cubic = 8.0, 1e-3, 4e5, 1e9
-critical = np.sqrt(stiffness / mass)
-damping = 2 * 0.04 * mass * critical
+mass, offset, stiffness, cubic = 8.0, 1e-3, 4e5, 1e9  # kg, m, N/m, N/m³
+critical = np.sqrt(stiffness / mass)  # rad/s
+damping = 2 * 0.04 * mass * critical  # damping ratio 0.04, N s/m
 along_x = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # the third axis is along x
 spring = "-(k + k3*(x^2 + y^2))"
 support_law = mbd.mechanism.PairFormula(
@@ -110,7 +110,8 @@ with tutorials.figure(results / "jump.png", title="Whirl of a rotor on a stiffen
 #
 # With the mass $m$, the offset $e$, the stiffnesses $k$, $k_3$ and the damping $c$, the radius $r$
 # of the whirl satisfies $((k + k_3r^2 - m\Omega^2)^2 + (c\Omega)^2)\,r^2 = (me\Omega^2)^2$. In a
-# run, the jump comes somewhat after the fold, because the speed changes meanwhile.
+# run, the jump comes somewhat after the fold, because the speed changes meanwhile. It is where the
+# smoothed radius passes the mean of the smallest radius and that of the first fold.
 
 # +
 speed = curve.parameter

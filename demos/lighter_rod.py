@@ -111,7 +111,7 @@ def quantities(values: dict[str, float]) -> dict[str, Any]:
 # and differentiates the body. After a small change it returns the first-order body instead.
 
 # +
-start, edges = coarse.values, ((-8, 4), (-6, 4), (-5, 4), (-2, 2))  # zero; mm
+start, edges = coarse.values, ((-8, 4), (-6, 4), (-5, 4), (-2, 2))  # no changes; bounds in mm
 bounds = {k: (mm * a, mm * b) for k, (a, b) in zip(start, edges, strict=True)}
 limits = {
     "stress": design.Limits(lambda q: q["stress"], high=1 / MARGIN),

@@ -134,7 +134,7 @@ for name, (body, place) in places.items():
 modes = rod.stress
 assert modes is not None
 at_worst = mbd.body.StressModes(modes.points[[worst]], modes.stress[:, [worst]])
-n, line, total = result.normal[worst], aluminium.line(), 0.0
+n, line, total = result.normal[worst], aluminium.line(), 0.0  # normal of the plane, S-N line
 for motion, share in runs:
     normal_stress = at_worst.values("stress", motion)[:, 0] @ n @ n
     ranges, means, counts = mbd.durability.count_cycles(normal_stress, "closed")

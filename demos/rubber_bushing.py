@@ -23,7 +23,7 @@ from dolfinx_mbd.tutorials import check_close, report
 comm = MPI.COMM_WORLD
 results = tutorials.results_folder("rubber_bushing")
 INNER, OUTER, LENGTH = 0.01, 0.02, 0.03  # radii and length, m
-STROKE, VISCOSITY = 0.003, 1e-3  # m, s
+STROKE, VISCOSITY = 0.003, 1e-3  # m; retardation time, s
 RUBBER = mbd.forms.Material(3e6, 0.45, 1100.0)
 # -
 

@@ -1,4 +1,4 @@
-"""Each addition that CONTRIBUTING.md lists is made in a copy of the package, and then used.
+"""Additions that CONTRIBUTING.md lists: each is made in a copy of the package, and then used.
 
 The tests also count the files of the package that an addition changes, besides its own file.
 """
@@ -30,12 +30,12 @@ Changes = tuple[tuple[str, str, str], ...]
 
 @dataclass(frozen=True)
 class Addition:
-    """A new thing of the package.
+    """An addition to the package, such as a form or a joint.
 
     Attributes:
         file: New file in the package, with the text of the file of the same name in `FILES`; empty
             if the addition needs no file.
-        changes: Files that are changed; the text that is replaced, and the new text.
+        changes: For each change the file, the text that is replaced, and the new text.
         script: A script that uses the addition.
     """
 
@@ -279,9 +279,9 @@ def test_an_addition_changes_few_files(name: str, copy: Path, tmp_path: Path) ->
 
     imports = os.pathsep.join([str(tmp_path), str(TESTS.parent)])
     settings = {"PYTHONPATH": imports, "DOLFINX_MBD_NUMBA": "0"}
-    place = f"import dolfinx_mbd\nassert dolfinx_mbd.__file__.startswith({str(tmp_path)!r})\n"
+    in_copy = f"import dolfinx_mbd\nassert dolfinx_mbd.__file__.startswith({str(tmp_path)!r})\n"
     run = subprocess.run(
-        [sys.executable, "-c", place + addition.script],
+        [sys.executable, "-c", in_copy + addition.script],
         cwd=tmp_path,
         env=os.environ | settings,
         capture_output=True,

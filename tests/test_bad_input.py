@@ -1,6 +1,6 @@
 """Bad input: errors and their messages. One list, from the mesh to the pictures.
 
-Every case raises one error, the same on every rank, that names the cause and what would do.
+Every case raises one error, the same on every rank, that names the cause and often a remedy.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def case(name: str, text: str, call: Call, kind: type[Exception] = ValueError) -
     return pytest.param(call, kind, text, id=name)
 
 
-# ---- what the cases use
+# ---- Bodies, joints, calls and meshes of the cases
 GROUND = Ground({"o": Frame(), "x": Frame()})
 BOB = RigidBody("bob", 1.0, [0.01] * 3, frames={"o": Frame(), "tip": Frame((0.1, 0, 0))})
 PIVOT = revolute("pivot", GROUND.frame("o"), BOB.frame("o"))
@@ -126,7 +126,7 @@ SPIN = constant_speed(1.0)
 
 
 def reduced(**options: Any) -> Call:
-    """Reduce a box; some arguments are wrong."""
+    """Return a call that reduces a box with the options of a case."""
     arguments = {"material": STEEL, "interfaces": ["left"], "num_modes": 2, "degree": 1} | options
 
     def call(b: Bench) -> object:
@@ -139,13 +139,16 @@ def reduced(**options: Any) -> Call:
 
 
 def on_mesh(make: Callable[[MPI.Intracomm], Any], **options: Any) -> Call:
-    """Reduce a free body with a mesh of its own."""
+    """Return a call that reduces a body, by default a free one, with the mesh that `make` makes."""
     arguments = {"material": STEEL, "interfaces": (), "num_modes": 2, "degree": 1} | options
     return lambda b: flat(reduce, make(b.comm), **arguments)
 
 
 def cube(cell: CellType, move: float, at: float = 1.0, n: int = 2) -> Callable[..., Any]:
-    """Return a cube of n³ boxes in which one node is moved to (at, at, at)."""
+    """Return a function that makes a cube of n³ boxes, with its node at (at, at, at) moved.
+
+    The node moves by about `move` along each axis.
+    """
 
     def make(comm: MPI.Intracomm) -> Any:
         mesh = create_box(comm, [np.zeros(3), np.ones(3)], [n, n, n], cell)
@@ -196,7 +199,7 @@ def system(bodies: Any = (GROUND, BOB), joints: Any = (PIVOT,), **options: Any) 
 def run(
     *, drivers: Any = (), loads: Any = (), t_end: Any = 0.1, dt: Any = 0.01, **options: Any
 ) -> Call:
-    """Run a pendulum."""
+    """Return a call that simulates a pendulum."""
     return lambda b: simulate(
         System([GROUND, BOB], [PIVOT], drivers=drivers, loads=loads), t_end=t_end, dt=dt, **options
     )
@@ -222,7 +225,7 @@ def loaded(name: str, write: Callable[[Path], object]) -> Call:
 
 
 def newer(path: Path) -> None:
-    """Write a file of a later version."""
+    """Write a body to a file, and then change its version to a later one."""
     with np.load(slender_rod().save(path)) as file:
         arrays = {name: file[name] for name in file.files}
     header = json.loads(str(arrays["header"])) | {"version": 99}
@@ -235,13 +238,13 @@ def saved_header(header: Any) -> Callable[[Path], object]:
 
 
 def truncated(path: Path) -> None:
-    """Write half of a file."""
+    """Write the first half of the file of a body."""
     data = slender_rod().save(path).read_bytes()
     path.write_bytes(data[: len(data) // 2])
 
 
 def off_centre_link(b: Bench) -> Solution:
-    """Return a link of 0.4 m between points 1 m apart."""
+    """Simulate a link of 0.4 m between points 1 m apart, which cannot be assembled."""
     ground = Ground({"a": Frame(), "b": Frame((1.0, 0, 0))})
     link = RigidBody("link", 1.0, [0.1] * 3, frames={"a": Frame(), "b": Frame((0.4, 0, 0))})
     joints = [
@@ -252,20 +255,21 @@ def off_centre_link(b: Bench) -> Solution:
 
 
 def wild(t: float, motion: Any) -> tuple[float, float, float]:
-    """Return a force that always pushes to the other side: no step of 0.01 s has a solution.
+    """Return a force that points to the other side of y = 0: no step of 0.01 s has a solution.
 
-    The tip stands near y = 0 and one step with this force moves it further than it is off.
+    The tip is near y = 0, and a step with this force moves it to the other side, where the force is
+    reversed.
     """
     return 0.0, -1e3 if motion.position[1] >= 0 else 1e3, 0.0
 
 
 def from_the_middle_of_a_step(t: float, motion: Any) -> tuple[float, float, float]:
-    """Return the force `wild` from 0.005 s on, so that the start is at rest."""
+    """Return the force `wild` after 0.005 s and no force before, so that the start has none."""
     return wild(t, motion) if t > 0.005 else (0.0, 0.0, 0.0)
 
 
 def twice_held(b: Bench) -> Solution:
-    """Return two hinges on one axis."""
+    """Simulate a door on two hinges with one axis, whose constraints are redundant."""
     body = RigidBody.box("door", (1, 1, 0.1), mass=1.0, frames={"o": Frame(), "x": Frame()})
     ends = [revolute(f"hinge {n}", GROUND.frame(n), body.frame(n)) for n in "ox"]
     return simulate(System([GROUND, body], ends), t_end=1.0, dt=0.1)
@@ -657,7 +661,7 @@ def test_refused(bench: Bench, call: Call, kind: type[Exception], text: str) -> 
 
 
 def test_mesh_in_millimetres(bench: Bench) -> None:
-    """A body with the mass of a ship gives a warning, a body of usual size none."""
+    """A length in millimetres or a modulus in GPa gives a warning, a body in SI units none."""
     ends: Any = {"interfaces": ["left", "right"], "num_modes": 1}
     cells = (24, 2, 1)  # short linear hexahedra, which cause no warning
     with pytest.warns(errors.UnitsWarning, match="unit='mm'.*--unit mm") as seen:
@@ -741,7 +745,7 @@ def test_complex_petsc(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("missing", ["dolfinx", "slepc4py"])
 def test_no_dolfinx(bench: Bench, missing: str) -> None:
-    """The error states how to install it; modules that do not need it can be used."""
+    """The error states how to install the missing package; other modules can be used before."""
     if bench.comm.size > 1:
         pytest.skip("starts another Python")
     code = f"""

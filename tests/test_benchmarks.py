@@ -1,6 +1,6 @@
-"""Every benchmark runs, on its smallest size; what it measures there means nothing.
+"""Every benchmark runs with a very small size; its measurements there are meaningless.
 
-Most also compare results between programs and stop where they differ.
+Most benchmarks also compare the results of several programs, and stop if these differ.
 """
 
 from __future__ import annotations

@@ -205,7 +205,7 @@ def expressions() -> list[Any]:
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("k", range(4))
 def test_expressions_are_refused_at_once(k: int) -> None:
-    """The conversion of a `fem.Function` to a number does not end."""
+    """UFL expressions are no numbers; NumPy's conversion of a `fem.Function` would not end."""
     value = expressions()[k]
     for check in (checks.array, checks.vector, checks.number):
         with pytest.raises(InputTypeError) as error:
@@ -286,7 +286,7 @@ def _recursive() -> list[object]:
 
 @pytest.mark.parametrize("dimensions", [(), (2,), (None, 3)])
 def test_values_that_are_no_numbers(dimensions: tuple[int | None, ...]) -> None:
-    """Lists that contain themselves, times and scalars of other kinds have the usual error."""
+    """Lists that contain themselves, times and scalars of other kinds raise an InputError."""
     values = [_recursive(), [_recursive()], np.array("x"), np.array(object(), dtype=object)]
     values += [dt.timedelta(1), np.timedelta64(1, "s"), np.array([1, 2], "m8[s]"), io.StringIO()]
     for value in values:

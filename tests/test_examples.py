@@ -111,7 +111,10 @@ def examples(module: str, names: dict[str, Any]) -> Iterator[doctest.DocTest]:
 
 
 def run(test: doctest.DocTest) -> None:
-    """Run one example; its globals keep the names that it defines."""
+    """Run one example and check that the texts of its objects have at most ten lines.
+
+    The globals of the example keep the names that it defines.
+    """
     report: list[str] = []
     runner = doctest.DocTestRunner(optionflags=OPTIONS)
     runner.run(test, out=report.append, clear_globs=False)
@@ -181,9 +184,9 @@ def public_names(folder: str) -> Iterator[tuple[str, Any]]:
     if hasattr(package, "__all__"):
         yield from ((name, getattr(package, name)) for name in package.__all__)
         return
-    room = importlib.import_module(f"dolfinx_mbd.{folder.split('.')[0]}")
-    for name in (*mbd.__all__, *getattr(room, "__all__", ())):
-        value = getattr(room, name, None) or getattr(mbd, name)
+    top_folder = importlib.import_module(f"dolfinx_mbd.{folder.split('.')[0]}")
+    for name in (*mbd.__all__, *getattr(top_folder, "__all__", ())):
+        value = getattr(top_folder, name, None) or getattr(mbd, name)
         if getattr(value, "__module__", "").startswith(f"{package.__name__}."):
             yield name, value
 
@@ -206,6 +209,6 @@ def test_records_of_arrays_have_short_texts(folder: str) -> None:
     for name, value in public_names(folder):
         types = getattr(value, "__annotations__", {}).values() if inspect.isclass(value) else ()
         if any(re.search(r"Array\b", str(kind)) for kind in types):
-            text = value.__repr__
+            text = value.__repr__  # that of a dataclass has the attribute `__wrapped__`
             written = text.__module__.startswith("dolfinx_mbd") and not hasattr(text, "__wrapped__")
             assert written, f"{folder}.{name}: define __repr__ = short_repr"

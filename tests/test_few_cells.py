@@ -1,8 +1,9 @@
 """Every analysis of a bar of five cells, where some ranks have no cell at all.
 
 Each result is compared with that of one process. A partition of the tests leaves the first or the
-last rank without cells; DOLFINx's own partition of five cells may also do so. On one rank the tests
-only show that the analyses run and give finite results.
+last rank without cells; DOLFINx's own partition of five cells may also do so. The iterative solver
+has a bar of three boxes, each divided into tetrahedra. On one rank the tests only show that the
+analyses run and give finite results.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ def rotating_modes(case: Case) -> Results:
 
 
 def prescribed_motion(case: Case) -> Results:
-    """Return results of a prescribed motion."""
+    """Return displacements of the free and of the held body under a prescribed motion."""
     motion = PrescribedMotion(
         omega=lambda t: 400.0 * t / 1e-3,
         alpha=400.0 / 1e-3,
@@ -153,7 +154,7 @@ def prescribed_motion(case: Case) -> Results:
 
 
 def derivatives(case: Case) -> Results:
-    """Return derivatives of the body."""
+    """Return derivatives of frequencies and mass with respect to material and shape."""
     reduction = case.reduction(stiffening=True)
     assert reduction.model is not None
     x = ufl.SpatialCoordinate(reduction.model.plain_mesh)
@@ -261,8 +262,8 @@ def test_a_rank_without_cells(
         cells = comm.allgather(topology.index_map(3).size_local)
         assert cells[empty_rank] == 0 and sum(cells) == 5
     shared = analysis(Case(comm, empty_rank, comm.bcast(tmp_path)))
-    one = Case(MPI.COMM_SELF, None, tmp_path / f"rank {comm.rank}")
-    alone = analysis(one) if SEVERAL else shared
+    on_this_rank = Case(MPI.COMM_SELF, None, tmp_path / f"rank {comm.rank}")
+    alone = analysis(on_this_rank) if SEVERAL else shared
     assert shared.keys() == alone.keys()
     for name, values in alone.items():
         expected = np.asarray(values)

@@ -1,4 +1,4 @@
-"""./with-fenicsx and .ci/run: what can be seen of them without building anything."""
+"""./with-fenicsx and .ci/run: the parts that can be tested without building anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts that would need more memory than there is are refused before anything is allocated."""
+"""Counts that need too much memory are refused before allocation; names are never formulas."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from dolfinx_mbd.optional import PACKAGES, optional_module
 
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "dolfinx_mbd").rglob("*.py"))
-# Files that work without the module, and a subclass of a class of matplotlib that is imported late
+# Files that may handle import errors, because they work without the module or report all errors
 WITHOUT = {
     "fem/compat.py",  # names of modules of DOLFINx
     "io/cli/main.py",  # reports errors of all kinds
@@ -23,6 +23,8 @@ WITHOUT = {
     "requirements.py",
     "results/files/run_folder.py",  # a module of Python that only Unix has
 }
+# The only file that imports an optional package directly, because it subclasses a class of
+# matplotlib; this file is imported late
 FIGURES = "plotting/figures.py"
 
 

@@ -1,4 +1,4 @@
-"""Progress of long computations: where it is shown, and what it tells."""
+"""Progress of long computations: where it is shown, and which stages it names."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The script of the reference cases: its page shows every case, and a deviation raises an error.
 
-The build of the documentation computes all cases; two quick ones are computed here.
+The build of the documentation computes all cases. V2 and V9, which are quick, are computed here.
 """
 
 from __future__ import annotations

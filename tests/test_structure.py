@@ -158,7 +158,7 @@ def test_few_imports_inside_functions() -> None:
 
 
 def mesh_libraries(path: Path) -> Iterator[str]:
-    """Yield the imports of libraries of meshes and of other programs outside their folders."""
+    """Yield the libraries of meshes that a file imports outside the folders allowed for them."""
     imports = all_imports()[module_name(path)]
     names = imports.top | imports.inner
     roots = {name.split(".")[0] for name in names}
@@ -197,7 +197,7 @@ def compiled_functions(path: Path) -> Iterator[str]:
 
 
 def wrong_exports(path: Path) -> Iterator[str]:
-    """Yield the names in `__all__` that do not exist or occur twice, and missing docstrings."""
+    """Yield the names in `__all__` that do not exist or occur twice, and a missing docstring."""
     module = importlib.import_module(module_name(path))
     if not module.__doc__:
         yield "has no docstring"
@@ -306,7 +306,7 @@ def test_exports_exist() -> None:
 def test_rules_name_the_file(
     rule: Rule, part: str, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A rule reports the file that breaks it, and not the same file outside its folder."""
+    """A rule reports the file that breaks it, and reports nothing after the file is corrected."""
     path = tmp_path / "sample" / part / "sample.py"
     path.parent.mkdir(parents=True)
     path.write_text(source)

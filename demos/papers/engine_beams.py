@@ -252,16 +252,16 @@ PAPER = {
 
 
 def axes_at(at: Array) -> Array:
-    """Return the axes along and across in the rows, shape (nt, 2, 2)."""
+    """Return the unit vectors along and across rods at the angles `at` in rows, (nt, 2, 2)."""
     c, s = np.cos(at), np.sin(at)
     return np.stack([np.stack([c, s], axis=1), np.stack([-s, c], axis=1)], axis=1)
 
 
 def of_frame(model: TwoBeamEngine, Q: Array, at: Array) -> dict[str, Array]:
-    """Return the quantities of the two-beam model, (nt,) each."""
+    """Return the quantities of the two-beam model by name, (nt,) each, m or rad."""
     u = model.rod_displacement(at, Q, [0.0, length / 2, length])
     chord = u[:, 1] - 0.5 * (u[:, 0] + u[:, 2])
-    turn = model.places[1][2]  # of the rod at the crank pin
+    turn = model.places[1][2]  # index of the rotation of the rod at the crank pin
     columns = [*Q[:, [3, 4, turn, 6, 8]].T, *u[:, 1].T, *chord.T]
     return dict(zip(QUANTITIES, columns, strict=True))
 
@@ -284,7 +284,7 @@ def off_rigid(name: str, points: dict[str, float]) -> Array:
 
 
 def of_run(name: str) -> dict[str, Array]:
-    """Return the same quantities of a mechanism with joints."""
+    """Return the same quantities of a mechanism with joints by name, (nt,) each, m or rad."""
     rod, run = rods[name], runs[name]
     history = run.body("rod")
     exact = SliderCrank(radius, mbd.mechanisms.rod_length(rod)).motion(angle, speed)

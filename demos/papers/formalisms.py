@@ -92,6 +92,7 @@ class Example:
         self.pi.x.array[:] = (v0 + turn(omega, points) + nodes[2]).ravel()
         turning = turn(alpha, points) + turn(omega, nodes[2])
         self.pi_dot.x.array[:] = (a0 - turn(omega, v0) + turning + nodes[3]).ravel()
+        # ω, α, V and a₀ of the frame, and gravity
         w, e, v, a, g = (fem.Constant(self.mesh, value) for value in (omega, alpha, v0, a0, g))
         material = forms.Material(young=3.0, poisson=0.3, density=7.85)
         options: Any = {"plane": plane, "thickness": 0.4 if dim == 2 else 1.0, "gravity": g}
