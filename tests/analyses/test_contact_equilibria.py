@@ -78,7 +78,7 @@ def test_gears_with_backlash(teeth, extra_distance, torque, spring, backlash) ->
     state = equilibrium(gears(teeth, torque, spring, extra_distance, backlash))
     base1, base2 = (0.5 * MODULE * z * math.cos(ANGLE) for z in teeth)  # signed base radii
     force, side = abs(torque) / base1, math.copysign(1.0, torque)
-    wheel = -side * force * base2 / spring
+    wheel = -side * force * base2 / spring  # its angle, from the balance of torques
     alpha = math.acos(
         (base1 + base2)
         / math.copysign(0.5 * MODULE * abs(sum(teeth)) + extra_distance, base1 + base2)
@@ -161,6 +161,7 @@ def test_a_box_falls_onto_three_balls(height: float) -> None:
         mbd.mechanism.plane_contact(key, ground.frame("floor"), box.frame(key), 0.01, law)
         for key in points
     ]
+    # A weak bushing determines the position in the plane and the rotation about z.
     loads.append(
         mbd.Bushing(
             "hold",
