@@ -52,7 +52,8 @@ def test_principal_values_are_eigenvalues(spread: float) -> None:
     A = 0.5 * (A + A.transpose(0, 2, 1))
     components = np.array([A[:, i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))])
     expected = np.linalg.eigvalsh(A)[:, ::-1].T
-    assert np.abs(principal_values(components) - expected).max() < 1e-14 * 8e8  # entries are up to 8e8
+    # the entries are up to 8e8
+    assert np.abs(principal_values(components) - expected).max() < 1e-14 * 8e8
     assert not principal_values(np.zeros((6, 2))).any()
 
 

@@ -1,4 +1,4 @@
-"""Hashes of the numbers and texts in results, to compare results, and a check for finite numbers."""
+"""Hashes of the numbers and texts in results, for comparisons, and a check for finite numbers."""
 
 from __future__ import annotations
 

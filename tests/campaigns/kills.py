@@ -116,7 +116,7 @@ def cases(folder: Path, *, only: str | None = None, seed: int = 0) -> Iterator[C
     if only in (None, "checkpoint"):
         path = bench.folder / "kill-run"
         expected = digest(mbd.simulate(bench.crank, **RUN))
-        calls = int(0.99 * _count(lambda: _checkpointed(bench, path)))  # (it must not end before)
+        calls = int(0.99 * _count(lambda: _checkpointed(bench, path)))  # (kill before the end)
         for way, kill in (("call", _at_call(calls)), ("time", _after_time(0.3))):
             for number in range(KILLS):
                 rng = random.Random(f"{seed} checkpoint {way} {number}")
