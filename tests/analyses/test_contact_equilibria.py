@@ -79,6 +79,7 @@ def test_gears_with_backlash(teeth, extra_distance, torque, spring, backlash) ->
     base1, base2 = (0.5 * MODULE * z * math.cos(ANGLE) for z in teeth)  # signed base radii
     force, side = abs(torque) / base1, math.copysign(1.0, torque)
     wheel = -side * force * base2 / spring  # its angle, from the balance of torques
+    # pressure angle at this distance of the centres
     alpha = math.acos(
         (base1 + base2)
         / math.copysign(0.5 * MODULE * abs(sum(teeth)) + extra_distance, base1 + base2)

@@ -148,7 +148,7 @@ def test_governor(speed: float) -> None:
     It swings there with ω² = Ω² (ΔJ/J) sin²θ. J is its moment of inertia about the pin at the
     distance s from its centre of mass, and ΔJ that by which J exceeds the one about its long axis.
     """
-    mass, arm, across, along = 2.0, 0.5, 0.02, 0.005
+    mass, arm, inertia_across, inertia_along = 2.0, 0.5, 0.02, 0.005
     hinge = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])  # z of the frame along −y
     ground = Ground({"o": Frame()})
     shaft = RigidBody(
@@ -156,7 +156,7 @@ def test_governor(speed: float) -> None:
     )
     quaternion = (np.cos(0.2), 0, np.sin(0.2), 0)
     bob = RigidBody(
-        "bob", mass, [across, across, along], (0, 0, -arm),
+        "bob", mass, [inertia_across, inertia_across, inertia_along], (0, 0, -arm),
         frames={"pin": Frame((0, 0, 0), hinge)}, rotation=quaternion,
     )  # fmt: skip
     joints = [
@@ -166,13 +166,13 @@ def test_governor(speed: float) -> None:
     drive = Driver("drive", "bearing", constant_speed(speed))
     system = System([ground, shaft, bob], joints, drivers=[drive], gravity=(0, 0, -GRAVITY))
     state = equilibrium(system, spin=(0, 0, speed))
-    J = across + mass * arm**2
-    cosine = min(1.0, mass * GRAVITY * arm / (speed**2 * (J - along)))
+    J = inertia_across + mass * arm**2
+    cosine = min(1.0, mass * GRAVITY * arm / (speed**2 * (J - inertia_along)))
     assert np.isclose(np.cos(state.angles[1]), cosine, atol=1e-9)
     linear = linearize(system, state)
-    square = speed**2 * (J - along) / J * (1 - cosine**2)
+    square = speed**2 * (J - inertia_along) / J * (1 - cosine**2)
     if cosine == 1.0:  # it hangs straight down
-        square = (mass * GRAVITY * arm - speed**2 * (J - along)) / J
+        square = (mass * GRAVITY * arm - speed**2 * (J - inertia_along)) / J
     assert np.allclose(linear.poles, [1j * np.sqrt(square)], rtol=1e-6)
     with pytest.raises(ValueError, match="driver 'drive' would move at"):
         equilibrium(system, spin=(0, 0, 2 * speed))

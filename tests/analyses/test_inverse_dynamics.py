@@ -113,9 +113,9 @@ def test_torque_of_a_known_motion() -> None:
         inverse_dynamics(passive, motion, actuators=["main", "main"])
     with pytest.raises(ValueError, match=r"no joint, driver or actuator carries .*'crank', moment"):
         inverse_dynamics(passive, motion)
-    other = slider_crank(rigid_rod(length=0.3, mass=0.15), speed=1.0, **SETTINGS)
+    different = slider_crank(rigid_rod(length=0.3, mass=0.15), speed=1.0, **SETTINGS)
     with pytest.raises(ValueError, match="belongs to other bodies"):
-        inverse_dynamics(other, motion)
+        inverse_dynamics(different, motion)
 
 
 def four_bar(driven: str, sizes: tuple[float, ...] = (1.0, 0.5, 0.9, 0.8)) -> System:
@@ -193,13 +193,13 @@ def test_undetermined_motion_is_an_error() -> None:
 
 def test_redundant_joints_may_stay() -> None:
     """A slider on two guides moves as on one, and the guides share the reaction."""
-    along = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
-    ground = Ground({"o": Frame(), "p": Frame((0, 0.1, 0), along), "q": Frame((0, -0.1, 0), along)})
+    axes = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
+    ground = Ground({"o": Frame(), "p": Frame((0, 0.1, 0), axes), "q": Frame((0, -0.1, 0), axes)})
     base = slider_crank(rigid_rod(length=0.3, mass=0.15), speed=150.0, **SETTINGS)
     crank, rod = base.body("crank"), base.body("rod")
     piston = RigidBody(
         "piston", 0.0755, [1e-4] * 3, position=(0.45, 0, 0),
-        frames={"pin": Frame(), "p": Frame((0, 0.1, 0), along), "q": Frame((0, -0.1, 0), along)},
+        frames={"pin": Frame(), "p": Frame((0, 0.1, 0), axes), "q": Frame((0, -0.1, 0), axes)},
     )  # fmt: skip
     joints = [
         revolute("main", ground.frame("o"), crank.frame("main")),

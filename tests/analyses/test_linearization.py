@@ -128,7 +128,7 @@ def test_two_masses_on_springs() -> None:
     A[2:, :2] = -np.diag([1 / m1, 1 / m2]) @ np.array([[k1 + k2, -k2], [-k2, k2]])
     A[2, 2] = -c / m1
     poles, vectors = np.linalg.eig(A)
-    order = np.argsort(abs(poles) + 1e9 * (poles.imag < 0))[:2]  # Im λ ≥ 0
+    order = np.argsort(abs(poles) + 1e9 * (poles.imag < 0))[:2]  # those with Im λ ≥ 0
     poles, vectors = poles[order], vectors[:2, order]
     assert np.allclose(linear.poles, poles, rtol=1e-7)  # differences of the loads' functions
     assert np.allclose(linear.damping_ratios, -poles.real / abs(poles), rtol=1e-6)
@@ -138,7 +138,7 @@ def test_two_masses_on_springs() -> None:
         assert np.isclose(shape, vectors[1, k] / vectors[0, k], rtol=1e-6)
 
 
-MASS, ARM, ACROSS, ALONG = 0.5, 0.1, 0.002, 0.001  # top: m, s; J and I about its centre
+MASS, ARM, ACROSS, ALONG = 0.5, 0.1, 0.002, 0.001  # of the top; inertia about its centre
 
 
 def top(spin: float) -> System:
@@ -228,12 +228,12 @@ def test_a_held_body_is_as_linearized_by_itself() -> None:
     particles, spin = Particles(4, seed=5), 0.5
     particles.C = 1e-3 * particles.K
     reduced = particles.body(stiffening=True)
-    one = reduced.interface("one")
-    axis = one.axes[:, 2]  # the hub turns about the interface's z
+    face = reduced.interface("one")
+    axis = face.axes[:, 2]  # the hub turns about the interface's z
     ground = Ground({"o": Frame()})
     hub = RigidBody("hub", 1.0, [1.0] * 3, frames={"o": Frame(), "end": Frame()})
-    position = -one.axes.T @ one.point
-    body = FlexibleBody("body", reduced, position, one.axes.T, damping_ratio=0.0)
+    position = -face.axes.T @ face.point
+    body = FlexibleBody("body", reduced, position, face.axes.T, damping_ratio=0.0)
     joints = [
         revolute("bearing", ground.frame("o"), hub.frame("o")),
         fixed("held", hub.frame("end"), body.frame("one")),
@@ -253,7 +253,7 @@ def test_a_held_body_is_as_linearized_by_itself() -> None:
     M, C, K = motions.reduced(free_directions(motions))
     A = np.block([[np.zeros_like(M), np.eye(len(M))], [-K, -C]])  # M is the unit matrix
     poles = np.linalg.eigvals(A)
-    expected = linearize_body(reduced, held=["one"], spin=spin * axis, about=one.point).poles()
+    expected = linearize_body(reduced, held=["one"], spin=spin * axis, about=face.point).poles()
     still = linearize_body(reduced, held=["one"]).poles()
     assert np.abs(expected[0] / still[0] - 1) > 1e-2
     for pole in expected:

@@ -96,7 +96,7 @@ def two_stiffnesses(speed: float) -> mbd.System:
     "ratio", [0.98, 1.1, *(pytest.param(r, marks=pytest.mark.slow) for r in (0.5, 1.25))]
 )
 def test_shaft_with_two_stiffnesses(ratio: float) -> None:
-    """Between √(k₁/m) and √(k₂/m) the shaft is unstable, with the growth rate of a closed form."""
+    """Between √(k₁/m) and √(k₂/m) the shaft is unstable; its growth rate has a closed form."""
     speed = ratio * np.sqrt(SOFT / MASS)
     system = two_stiffnesses(speed)
     cycle = periodic(system, 2 * np.pi / speed, dt=2 * np.pi / speed / 600)

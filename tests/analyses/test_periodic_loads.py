@@ -16,9 +16,9 @@ PERIOD = 2 * np.pi / SPEED
 
 
 def slider(*loads: Any, law: Any = None) -> mbd.System:
-    """Return a mass of 1 kg on a spring and a damper that a force moves along z; `loads` follow.
+    """Return a mass of 1 kg on a spring and a damper that a force moves along z.
 
-    `law` is the law of an element with three states between ground and mass.
+    `loads` are further loads, and `law` is that of an element with three states.
     """
     ground = mbd.Ground({"o": mbd.Frame()})
     body = mbd.RigidBody("body", 1.0, [0.1] * 3, frames={"o": mbd.Frame()})

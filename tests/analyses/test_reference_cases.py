@@ -48,9 +48,8 @@ def test_free_rotation() -> None:
     assert np.allclose(at_20, [-0.00581384, -1.0000331, 0.008828], atol=1e-6)
     k = np.flatnonzero(np.diff(np.sign(omega[:, 1])))
     crossings = run.time[k] - omega[k, 1] * np.diff(run.time)[k] / (omega[k + 1, 1] - omega[k, 1])
-    assert np.allclose(
-        crossings, [10.916913, 30.469781], atol=2e-4
-    )  # errors of order dt² = 1e-6 grow in the unstable motion
+    # Errors of order dt² = 1e-6 grow in the unstable motion.
+    assert np.allclose(crossings, [10.916913, 30.469781], atol=2e-4)
 
 
 @pytest.mark.parametrize("cylinder", [1, 2, 3])

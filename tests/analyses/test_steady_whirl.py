@@ -56,8 +56,8 @@ def jeffcott(
 def test_whirl_of_a_jeffcott_rotor(ratio: float, zeta: float) -> None:
     """The complex amplitude is e x²/(1 − x² + 2iζx), with the ratio x of the speed to the critical.
 
-    e is the distance of the centre of mass from the axis; at high speeds, the amplitude tends to
-    −e.
+    e is the distance of the centre of mass from the axis; above the critical speed, the amplitude
+    tends to −e.
     """
     speed = ratio * CRITICAL
     system = jeffcott(speed, 2 * zeta * MASS * CRITICAL)

@@ -150,7 +150,7 @@ def rigid_cycle() -> Any:
 
 
 def sizes(x: Any) -> Any:
-    """Return the amplitudes of the first harmonics of an orbit, which are those of any start."""
+    """Return amplitudes of the first harmonics of an orbit, which do not depend on its start."""
     return np.abs(np.fft.rfft(x[:-1], axis=0))[:4]
 
 
@@ -198,8 +198,8 @@ def check_against_a_long_run(cycle: Any, film: str, periods: int) -> None:
         start=start, tolerance=1e-12,
     )  # fmt: skip
     orbits = [run.element(film, axes="first").displacement[:, :2] for run in (cycle, long)]
-    short_orbit, long_orbit = sizes(orbits[0]), sizes(orbits[1][-steps - 1 :])
-    assert np.abs(short_orbit - long_orbit).max() < 1e-6 * short_orbit.max()
+    of_cycle, of_run = sizes(orbits[0]), sizes(orbits[1][-steps - 1 :])
+    assert np.abs(of_cycle - of_run).max() < 1e-6 * of_cycle.max()
 
 
 @pytest.mark.slow

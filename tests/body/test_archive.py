@@ -247,7 +247,7 @@ def test_stale_parts_are_removed(tmp_path: Path) -> None:
     host = socket.gethostname()
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    dead, old, elsewhere, alive, other, edited = (
+    dead, old, elsewhere, alive, of_crank, edited = (
         tmp_path / name
         for name in (
             f".{path.name}.{host}.{ended.pid}.part",
@@ -263,7 +263,7 @@ def test_stale_parts_are_removed(tmp_path: Path) -> None:
         old,
         elsewhere,
         alive,
-        other,
+        of_crank,
         edited,
         tmp_path / f".{path.name}.{ended.pid}.part",
     ]
@@ -273,7 +273,7 @@ def test_stale_parts_are_removed(tmp_path: Path) -> None:
     os.utime(old, (long_ago, long_ago))
     body().save(path)
     left = {p for p in tmp_path.iterdir() if p != path}
-    assert left == {elsewhere, alive, other, edited}
+    assert left == {elsewhere, alive, of_crank, edited}
     assert not temporary_path(path).exists()
 
 

@@ -160,9 +160,8 @@ def test_logarithmic_decrement_of_a_simulated_mode(
     z = (-zeta + 1j * np.sqrt(1 - zeta**2)) * w / (200 * body.frequencies[mode]) / 2
     exponent = np.log((1 + z) / (1 - z))
     assert measured == pytest.approx(-2 * np.pi * exponent.real / exponent.imag, rel=2e-5)
-    assert (
-        np.abs(out[:, 2:]).max() < 1e-12
-    )  # m, and half rotations in rad; the body falls by millimetres
+    # m, and half rotations in rad; the body falls by millimetres
+    assert np.abs(out[:, 2:]).max() < 1e-12
 
 
 @contextmanager

@@ -46,6 +46,9 @@ class Saved:
     """Two objects of a kind, how they are loaded, and the hashes of both when loaded.
 
     Attributes:
+        objects: Both objects.
+        load: Function that loads an object from a path.
+        digests: Hashes of both objects when loaded.
         path: A file that holds the first object, in a folder of its own.
         calls: Number of calls and returns in a save of the second one to `path`.
     """

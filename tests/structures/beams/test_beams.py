@@ -155,9 +155,8 @@ def test_a_solid_bends_like_the_beam_and_shears() -> None:
 )
 def test_a_flat_beam_buckles_sideways(wrench: tuple, held: str, exact: float) -> None:
     """Prandtl's and Michell's critical moment π√(EI GJ)/L and end load 4.0126√(EI GJ)/L²."""
-    stiff = Section(
-        FLAT.area, 1e3 * FLAT.Izz, FLAT.Izz, FLAT.torsion
-    )  # (no deflection before buckling)
+    # no deflection before buckling
+    stiff = Section(FLAT.area, 1e3 * FLAT.Izz, FLAT.Izz, FLAT.torsion)
     model = BeamModel(line(16, comm=SELF), stiff, STEEL)
     pins: Any = {0.0: ["ux", "uy", "uz", "rx"], 1.0: ["uy", "uz", "rx"]}
     supports = pins if held == "pins" else [0.0]

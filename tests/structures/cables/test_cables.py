@@ -250,9 +250,8 @@ def test_a_clamp_carries_the_weight() -> None:
     tip = rod.motion(run, [2.0])
     assert tip.position[0, 0, 2] == pytest.approx(-0.05 * 16 / 8 / 50, rel=1e-4)
     bend = rod.motion(run, [0.0]).curvature[0, 0]
-    assert bend == pytest.approx(
-        0.1 / 50, rel=0.02
-    )  # (an element approximates a parabola by a line)
+    # an element approximates a parabola by a line
+    assert bend == pytest.approx(0.1 / 50, rel=0.02)
     assert np.abs(rod.motion(run).acceleration[0]).max() < 1e-6
     for places in ([2.5], [-0.1], [np.nan], [[1.0]]):
         with pytest.raises(InputError, match="places"):

@@ -55,9 +55,9 @@ def test_inverted_cell_is_named(energy: str) -> None:
     mesh, tags = box((0, -0.1, -0.1), (0.4, 0.1, 0.1), (3, 2, 2), "tetrahedron")
     model = ElasticModel(mesh, SOFT, facet_tags=tags, degree=1)
     body = MeshBody("pad", model, ends(0.0, 0.4), energy=energy)
-    along = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])  # z along x
-    ground = mbd.Ground({"origin": mbd.Frame(), "end": mbd.Frame((0.4, 0, 0), along)})
-    frames = {"guide": mbd.Frame((0, 0, 0), along), "centre": mbd.Frame()}
+    along_x = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])  # z along x
+    ground = mbd.Ground({"origin": mbd.Frame(), "end": mbd.Frame((0.4, 0, 0), along_x)})
+    frames = {"guide": mbd.Frame((0, 0, 0), along_x), "centre": mbd.Frame()}
     plate = mbd.RigidBody("plate", 1.0, [0.01] * 3, frames=frames, position=(0.4, 0, 0))
     joints = [
         mbd.fixed("clamp", ground.frame("origin"), body.frame("left")),

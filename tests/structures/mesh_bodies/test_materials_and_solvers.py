@@ -37,9 +37,9 @@ def twisted_cylinder(angle: float, cells: int = 3) -> tuple[Any, Any]:
     model = ElasticModel(mesh, Material(5e6, 0.499, 1100.0), facet_tags=tags)
     body = MeshBody("pin", model, ends(0.0, length), energy="nearly-incompressible")
     fraction = body.typical_mass / (1100 * np.pi * radius**2 * length)
-    along = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])  # z along x
-    ground = mbd.Ground({"root": mbd.Frame(), "end": mbd.Frame((length, 0, 0), along)})
-    frames = {"hinge": mbd.Frame((0, 0, 0), along), "centre": mbd.Frame()}
+    along_x = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])  # z along x
+    ground = mbd.Ground({"root": mbd.Frame(), "end": mbd.Frame((length, 0, 0), along_x)})
+    frames = {"hinge": mbd.Frame((0, 0, 0), along_x), "centre": mbd.Frame()}
     plate = mbd.RigidBody("plate", 1.0, [1, 1, 1], position=(length, 0, 0), frames=frames)
     joints = [
         mbd.fixed("clamp", ground.frame("root"), body.frame("left")),
@@ -76,9 +76,9 @@ def test_displacements_alone_warn_of_locking() -> None:
 
 @pytest.mark.parametrize("plane", [None, "strain"])
 def test_user_defined_energies_are_checked(plane: Any) -> None:
-    """Energies with forces at rest or without stiffness are errors; others may cause a warning.
+    """Energies with forces at rest or without stiffness are errors.
 
-    An energy that is not objective has forces in a rotation.
+    An energy that is not objective, so that a rotation causes forces, gives a warning.
     """
     mesh, tags = box((0, 0, 0), (1, 0.2, 0.2), (2, 1, 1))
     if plane:

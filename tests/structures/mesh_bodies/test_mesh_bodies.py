@@ -314,7 +314,7 @@ def twisted_by_dirichlet(
     assert tags is not None
     dofs = [fem.locate_dofs_topological(V, 2, tags.find(k)) for k in (1, 2)]
     held = fem.Function(V)
-    steps = 8
+    steps = 8  # of the angle, each solved by Newton's method
     for k in range(1, steps + 1):
         c, s = np.cos(angle * k / steps), np.sin(angle * k / steps)
 
@@ -366,11 +366,11 @@ def twisted_column(degrees: float) -> tuple[Any, Any, float]:
     model = ElasticModel(mesh, material, facet_tags=tags, degree=2)
     angle = np.deg2rad(degrees)
     column = MeshBody("column", model, ends(0.0, 2.0), energy="neo-hookean")
-    along = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])  # z along x
-    ground = mbd.Ground({"root": mbd.Frame(), "end": mbd.Frame((2, 0, 0), along)})
+    along_x = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])  # z along x
+    ground = mbd.Ground({"root": mbd.Frame(), "end": mbd.Frame((2, 0, 0), along_x)})
     plate = mbd.RigidBody(
         "plate", 1.0, [1, 1, 1], position=(2, 0, 0),
-        frames={"hinge": mbd.Frame((0, 0, 0), along), "centre": mbd.Frame()},
+        frames={"hinge": mbd.Frame((0, 0, 0), along_x), "centre": mbd.Frame()},
     )  # fmt: skip
     joints = [
         mbd.fixed("clamp", ground.frame("root"), column.frame("left")),

@@ -105,8 +105,8 @@ def test_dead_loads_against_closed_forms() -> None:
     assert np.allclose(moment, expected, rtol=1e-11, atol=1e-12)
     mesh, tags = box((0, -0.1, -0.1), (0.5, 0.1, 0.1), (2, 1, 1), "tetrahedron")
     model = ElasticModel(mesh, SOFT, facet_tags=tags)
-    along = ufl.SpatialCoordinate(mesh)[0]
-    graded = MeshBody("bar", model, loads={"ramp": BodyForce((0, 0, 1.0), distribution=along)})
+    x = ufl.SpatialCoordinate(mesh)[0]
+    graded = MeshBody("bar", model, loads={"ramp": BodyForce((0, 0, 1.0), distribution=x)})
     total = graded.forces.loads.forces(0.0)
     assert np.allclose(total.sum(axis=0), [0, 0, 0.04 * 0.5**2 / 2], atol=1e-15)
     assert np.isclose(graded.nodes[:, 0] @ total[:, 2], 0.04 * 0.5**3 / 3)  # linear in x

@@ -118,7 +118,7 @@ def tumbling_l(n: int, degree: int) -> MeshBody:
         dmesh.locate_entities_boundary(mesh, 2, lambda x, k=k, at=at: np.isclose(x[k], at))
         for k, at in ((1, 10.0), (0, 6.0))
     ]
-    pull = np.array([256.0, 512.0, 768.0]) / 9
+    pull = np.array([256.0, 512.0, 768.0]) / 9  # N on faces of 9 m²
 
     def ramp(t: float) -> float:
         return t / 2.5 if t <= 2.5 else max(0.0, (5 - t) / 2.5)

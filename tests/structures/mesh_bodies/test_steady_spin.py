@@ -203,6 +203,7 @@ def top(size: float) -> MeshBody:
         gmsh.option.setNumber("General.Terminal", 0)
         model, occ = gmsh.model, gmsh.model.occ
         if MPI.COMM_WORLD.rank == 0:
+            # z, height and radius of shaft, disc and shaft, m
             parts = [(0.0, 0.035, 0.005), (0.035, 0.03, 0.14), (0.065, 0.035, 0.005)]
             solids = [(3, occ.addCylinder(0, 0, z, 0, 0, h, r)) for z, h, r in parts]
             occ.fragment(solids[:1], solids[1:])

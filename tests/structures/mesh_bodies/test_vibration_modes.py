@@ -99,9 +99,9 @@ def tensioned(tension: float) -> tuple[Any, Any]:
     """Return squared frequencies of a bar between pins, and those of a beam, 1/s²."""
     mesh, tags = box((0, -0.01, -0.01), (1, 0.01, 0.01), (16, 1, 1))
     body = MeshBody("bar", ElasticModel(mesh, RUBBER, facet_tags=tags), ends(0.0, 1.0))
-    along = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])  # z along x
-    ground = mbd.Ground({"pin": mbd.Frame(), "guide": mbd.Frame((1, 0, 0), along)})
-    frames = {"pin": mbd.Frame(), "guide": mbd.Frame((0, 0, 0), along)}
+    along_x = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])  # z along x
+    ground = mbd.Ground({"pin": mbd.Frame(), "guide": mbd.Frame((1, 0, 0), along_x)})
+    frames = {"pin": mbd.Frame(), "guide": mbd.Frame((0, 0, 0), along_x)}
     slider = mbd.RigidBody("slider", 0.1, [1e-4] * 3, position=(1, 0, 0), frames=frames)
     joints = [
         mbd.revolute("left", ground.frame("pin"), body.frame("left")),

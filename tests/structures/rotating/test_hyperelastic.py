@@ -67,8 +67,8 @@ def test_tangents_at_rest_are_hookes_stiffness(
     assert b.norm() < 1e-12 * size
     matrices[0].axpy(-1.0, matrices[1])
     assert matrices[0].norm() < 1e-12 * size
-    for thing in (b, *matrices):
-        thing.destroy()
+    for item in (b, *matrices):
+        item.destroy()
 
 
 @pytest.mark.parametrize("energy", [forms.saint_venant_kirchhoff, forms.neo_hookean])
