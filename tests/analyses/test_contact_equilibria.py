@@ -90,7 +90,7 @@ def test_gears_with_backlash(teeth, extra_distance, torque, spring, backlash) ->
 
 
 def test_a_train_of_gears_closes_one_backlash_after_the_other() -> None:
-    z, count, torque, spring, b = 20, 4, 2.0, 50.0, 3e-4
+    z, count, torque, spring, b = 20, 4, 2.0, 50.0, 3e-4  # z teeth, backlash b
     radius = 0.5 * MODULE * z
     places = [(2 * radius * k, 0, 0) for k in range(count)]
     ground = mbd.Ground({f"g{k}": mbd.Frame(place) for k, place in enumerate(places)})

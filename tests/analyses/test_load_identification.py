@@ -165,9 +165,7 @@ def test_the_default_regularization_is_close_to_the_best(
     )
     assert relative_error(result, exact) < 2.5 * best
     # with the default noise
-    default = mbd.analyses.identify_loads(
-        bar, run.time, noisy, SHAKEN, up_to=300.0
-    )
+    default = mbd.analyses.identify_loads(bar, run.time, noisy, SHAKEN, up_to=300.0)
     assert relative_error(default, exact) < 2.5 * best
 
 

@@ -153,7 +153,7 @@ def suspended(angle: float) -> mbd.System:
 
 
 def test_shapes_that_change_too_much() -> None:
-    """After a sixth of a revolution, the MAC of each mode and its nearest shape is 4/9."""
+    """After a sixth of a revolution, the MAC of each mode and its nearest shape is (2/3)²."""
     with pytest.warns(AccuracyWarning, match="at 0 and 1.0472 rad/s of mode 1, 2, 3 differ"):
         result = poles_over_speed(suspended, [0.0, np.pi / 3], num_modes=3)
     assert np.allclose(result.similarity[1], 4 / 9, rtol=1e-6)

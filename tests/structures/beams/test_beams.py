@@ -238,6 +238,7 @@ def timoshenko(ratio: float, shear: float, terms: int = 24) -> Array:
     """
     x, w = legendre.leggauss(60)
     w = w / 2
+    # P, D, DD: polynomials over the length, and their derivatives
     P = np.array([legendre.legval(x, e) for e in np.eye(terms)])
     D = np.array([2 * legendre.legval(x, legendre.legder(e)) for e in np.eye(terms)])
     DD = np.array([4 * legendre.legval(x, legendre.legder(e, 2)) for e in np.eye(terms)])
@@ -384,10 +385,10 @@ def test_moments_are_those_of_the_rigid_body_and_of_the_points() -> None:
     L, b, h = 1.0, 0.2, 0.3
     model = BeamModel(line(3, L), Section.rectangle(b, h), STEEL)
     x, w = legendre.leggauss(7)
-    along = np.concatenate([(k + 0.5 + x / 2) * L / 3 for k in range(3)])
+    stations = np.concatenate([(k + 0.5 + x / 2) * L / 3 for k in range(3)])
     weights = np.tile(w, 3) * L / 6
     y, v = legendre.leggauss(2)
-    places = np.array([[s, b / 2 * p, h / 2 * q] for s in along for p in y for q in y])
+    places = np.array([[s, b / 2 * p, h / 2 * q] for s in stations for p in y for q in y])
     mass = STEEL.density * b * h / 4 * np.array([c * d * e for c in weights for d in v for e in v])
     names = {f"{k}": place for k, place in enumerate(places)}
     body = reduce_beam(

@@ -77,7 +77,10 @@ def difference(f: Callable[[Array], Any], x: Array, step: float = 1e-6) -> Array
 
 
 def some_state(seed: int, turned: bool = False) -> tuple[Array, Array, Array]:
-    """Return a strongly deformed state, rotated by 178° so that frames rotate by more than 180°."""
+    """Return coordinates, velocities and accelerations of a strongly deformed cable.
+
+    If `turned`, it is rotated by 178°, so that frames rotate by more than 180°.
+    """
     body, rng = soft(), np.random.default_rng(seed)
     q = body.initial_coordinates() + 0.15 * rng.normal(size=body.num_coordinates)
     if turned:

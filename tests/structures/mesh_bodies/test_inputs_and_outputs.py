@@ -99,7 +99,7 @@ def test_static_response_is_the_difference_of_equilibria() -> None:
             moved = inputs.system
             run = mbd.results.Solution(moved, [mbd.equilibrium(moved)])
             values.append([float(output(run)[0]) for output in outputs.values()])
-    up, stiff, down, loose = np.array(values)
+    up, stiff, down, loose = np.array(values)  # for greater and for smaller inputs
     exact = np.array([(up - down) / 2e-3, (stiff - loose) / 4e-2]).T
     assert np.allclose(gains, exact, rtol=2e-4, atol=2e-4 * np.abs(exact).max(axis=0))
 

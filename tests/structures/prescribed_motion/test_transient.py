@@ -126,6 +126,7 @@ def test_a_body_with_all_modes_agrees_with_the_full_model(comm: MPI.Intracomm, n
     problem = elastic_problem(ElasticModel(body.mesh, STEEL, **body.settings))
     num_rigid = problem.num_rigid
     facets = mesh_interfaces(body.mesh, problem.space, InterfaceSpec.each(ENDS, body.kind))
+    # all fixed-interface modes: the dofs without those of rigid and the conditions of averaged ends
     rigid = sum(len(i.dofs) for i in facets if i.kind == "rigid")
     averaged = num_rigid * sum(i.kind == "averaged" for i in facets)
     num_modes = problem.num_dofs - problem.comm.allreduce(rigid) - averaged
@@ -288,7 +289,7 @@ def test_spin_up() -> None:
 
     Without geometric stiffening the deflection of the same strip exceeds its length at 10 s.
     """
-    length, axial, bending, line = 10.0, 2.8e7, 1.4e4, 1.2
+    length, axial, bending, line = 10.0, 2.8e7, 1.4e4, 1.2  # L, EA, EI and ρA
     height = np.sqrt(12 * bending / axial)
     material = Material(axial / height, 0.3, line / height)
     T, final = 15.0, 6.0
