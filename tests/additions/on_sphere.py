@@ -16,7 +16,7 @@ __all__ = ["Sphere", "on_sphere"]
 
 @dataclass(frozen=True)
 class Sphere(JointRelation):
-    """The relation (d·d − r²)/2 = 0."""
+    """The relation (d·d − r²)/2 = 0 for the vector d from the centre to the point; R is unused."""
 
     kind: ClassVar[str] = "sphere"
     rows: ClassVar[dict[int, str]] = {0: "distance from the sphere"}

@@ -17,7 +17,7 @@ __all__ = ["Rubber"]
 
 @dataclass(frozen=True, eq=False)
 class Rubber(LawElement):
-    """A band of length zero with the force −k d."""
+    """A band of length zero: the force on the second frame is −k d for its displacement d."""
 
     kind: ClassVar[str] = "rubber"
     name: str

@@ -51,7 +51,7 @@ def engine() -> PeriodicMotion:
 def amplitude(k: int) -> complex:
     """Return the amplitude of the displacement at a multiple of `SPEED`."""
     w = k * SPEED
-    return complex(FORCES.get(k, 0.0) / (STIFFNESS - 0.6 * w**2 + 1j * w * DAMPING))
+    return complex(FORCES.get(k, 0.0) / (STIFFNESS - 0.6 * w**2 + 1j * w * DAMPING))  # 0.6 kg
 
 
 def test_lines_of_a_closed_signal_are_exact() -> None:
@@ -98,8 +98,9 @@ def test_orders_of_repeated_periods() -> None:
         run.time, joint.moment[:, 2], joint.rotation, axis="order", length=4, window="boxcar"
     )
     lines = spectra.amplitude.copy()
-    lines[:, 0] /= np.sqrt(2)
+    lines[:, 0] /= np.sqrt(2)  # line 0 of the diagram is √2 times the mean
     exact = np.abs(cycle.harmonics(cycle.joint("drive").moment[:, 2], 60))
+    # blocks of 4 revolutions have 4 lines per order, the cycle of 2 revolutions has 2
     assert np.allclose(spectra.lines[:121:2], 0.5 * np.arange(61))
     assert np.allclose(lines[:, :121:2], exact, rtol=0, atol=1e-4 * exact.max())
     assert np.allclose(lines[:, 1:121:2], 0.0, atol=1e-6 * exact.max())
@@ -126,7 +127,7 @@ def test_orders_of_cycles_are_their_harmonics() -> None:
     assert np.allclose(spectra.speed, [200.0, 300.0], rtol=1e-12)
     for row, run in zip(spectra.amplitude, (cycle, fast), strict=True):
         exact = np.abs(run.harmonics(moment(run), 60))
-        exact[0] *= np.sqrt(2)
+        exact[0] *= np.sqrt(2)  # as in the diagram
         assert np.allclose(row, exact, rtol=0, atol=1e-9 * exact.max())
     assert np.allclose(spectra.cut(0.5), spectra.amplitude[:, 1], rtol=1e-12)
     assert np.allclose(spectra.cut(2), spectra.amplitude[:, 4], rtol=1e-12)
@@ -139,7 +140,7 @@ def test_orders_over_an_angle_that_is_not_uniform() -> None:
     angle = SPEED * cycle.time + 0.4 * np.sin(SPEED * cycle.time)
     x = 0.3 + 1.2 * np.cos(3 * angle + 0.2) + 0.1 * np.sin(7 * angle)
     spectra = orders_of_cycles([cycle], lambda run: np.column_stack([x, 2 * x]), lambda run: angle)
-    amplitude = spectra.amplitude[0] / np.sqrt(5)
+    amplitude = spectra.amplitude[0] / np.sqrt(5)  # of both columns, x and 2x
     assert np.isclose(amplitude[0] / np.sqrt(2), 0.3, rtol=1e-6)
     assert np.isclose(amplitude[3], 1.2, rtol=1e-6)
     assert np.isclose(amplitude[7], 0.1, rtol=1e-4)
@@ -160,14 +161,14 @@ def test_orders_of_cycles_that_do_not_close() -> None:
 
 
 def test_noise_of_a_closed_cycle() -> None:
-    """A plate that moves like a piston radiates ½ρc S |v|² in each line."""
+    """A plate that moves like a piston radiates ½ρc S |v|² in each line of its velocity v."""
     cycle = shaken()
     sound = mbd.durability.radiated_power(rod(), cycle.body("plate"))
     lines = sound.spectrum(window="closed").power
     assert np.isclose(sound.area, 0.04, rtol=1e-9)
     for k in FORCES:
         speed = k * SPEED * abs(amplitude(k))
-        exact = 0.5 * 1.204 * 343.2 * 0.04 * speed**2
+        exact = 0.5 * 1.204 * 343.2 * 0.04 * speed**2  # ρ = 1.204 kg/m³, c = 343.2 m/s, S = 0.04 m²
         assert np.isclose(lines[k], exact, rtol=1e-2)
     assert np.delete(lines, list(FORCES)).max() < 1e-12 * lines.max()
     assert np.isclose(lines.sum(), sound.mean, rtol=1e-9)

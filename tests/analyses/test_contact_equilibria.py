@@ -78,7 +78,8 @@ def test_gears_with_backlash(teeth, extra_distance, torque, spring, backlash) ->
     state = equilibrium(gears(teeth, torque, spring, extra_distance, backlash))
     base1, base2 = (0.5 * MODULE * z * math.cos(ANGLE) for z in teeth)  # signed base radii
     force, side = abs(torque) / base1, math.copysign(1.0, torque)
-    wheel = -side * force * base2 / spring
+    wheel = -side * force * base2 / spring  # its angle, from the balance of torques
+    # pressure angle at this distance of the centres
     alpha = math.acos(
         (base1 + base2)
         / math.copysign(0.5 * MODULE * abs(sum(teeth)) + extra_distance, base1 + base2)
@@ -89,7 +90,7 @@ def test_gears_with_backlash(teeth, extra_distance, torque, spring, backlash) ->
 
 
 def test_a_train_of_gears_closes_one_backlash_after_the_other() -> None:
-    z, count, torque, spring, b = 20, 4, 2.0, 50.0, 3e-4
+    z, count, torque, spring, b = 20, 4, 2.0, 50.0, 3e-4  # z teeth, backlash b
     radius = 0.5 * MODULE * z
     places = [(2 * radius * k, 0, 0) for k in range(count)]
     ground = mbd.Ground({f"g{k}": mbd.Frame(place) for k, place in enumerate(places)})
@@ -161,6 +162,7 @@ def test_a_box_falls_onto_three_balls(height: float) -> None:
         mbd.mechanism.plane_contact(key, ground.frame("floor"), box.frame(key), 0.01, law)
         for key in points
     ]
+    # A weak bushing determines the position in the plane and the rotation about z.
     loads.append(
         mbd.Bushing(
             "hold",

@@ -96,10 +96,10 @@ def test_slow_load() -> None:
 def test_linkage_of_springs_and_bars() -> None:
     """A toggle of two bars and a slider on a spring, pushed down at its knee.
 
-    With both bars at φ to the slider's line the spring's force N and the load F balance at
-    F = 2 N tan φ, N = k (2l cos φ₀ − 2l cos φ)·(−1).
+    With both bars at the angle φ to the slider's line, the spring's force N and the load F balance
+    at F = 2 N tan φ, with N = 2 k l (cos φ − cos φ₀) and the initial angle φ₀.
     """
-    length, first, stiffness, load = 1.0, 0.6, 800.0, 100.0
+    length, initial, stiffness, load = 1.0, 0.6, 800.0, 100.0
     ground = Ground({"o": Frame(), "line": Frame((0, 0, 0), ALONG_X)})
     frames = {"a": Frame(), "b": Frame((length, 0, 0))}
 
@@ -110,9 +110,9 @@ def test_linkage_of_springs_and_bars() -> None:
             position=position, rotation=quaternion,
         )  # fmt: skip
 
-    span = 2 * length * np.cos(first)
-    left = bar("left", (0, 0, 0), first)
-    right = bar("right", (length * np.cos(first), length * np.sin(first), 0), -first)
+    span = 2 * length * np.cos(initial)
+    left = bar("left", (0, 0, 0), initial)
+    right = bar("right", (length * np.cos(initial), length * np.sin(initial), 0), -initial)
     slider = RigidBody(
         "slider", 1.0, [0.1] * 3,
         frames={"pin": Frame(), "line": Frame((0, 0, 0), ALONG_X)}, position=(span, 0, 0),
@@ -133,8 +133,8 @@ def test_linkage_of_springs_and_bars() -> None:
     def unbalanced(phi: float) -> float:
         return load - 2 * stiffness * (2 * length * np.cos(phi) - span) * np.tan(phi)
 
-    exact = brentq(unbalanced, 0.3, first, xtol=1e-14)
-    assert np.isclose(first + state.angles[0] - first, exact, atol=1e-8)
+    exact = brentq(unbalanced, 0.3, initial, xtol=1e-14)
+    assert np.isclose(initial + state.angles[0] - initial, exact, atol=1e-8)
     assert np.isclose(state.q[system.q_slices[3]][0], 2 * length * np.cos(exact), atol=1e-8)
     linear = linearize(system, state)
     assert linear.stability == "stable"
@@ -143,9 +143,12 @@ def test_linkage_of_springs_and_bars() -> None:
 
 @pytest.mark.parametrize("speed", [3.0, 6.0, 20.0])
 def test_governor(speed: float) -> None:
-    """A pendulum on a shaft that turns: cos θ = m g s/(Ω² ΔJ) above the speed at which it rises,
-    where it swings with ω² = Ω² (ΔJ/J) sin²θ."""
-    mass, arm, across, along = 2.0, 0.5, 0.02, 0.005
+    """A pendulum on a rotating shaft rises to cos θ = m g s/(Ω² ΔJ) above a certain speed.
+
+    It swings there with ω² = Ω² (ΔJ/J) sin²θ. J is its moment of inertia about the pin at the
+    distance s from its centre of mass, and ΔJ that by which J exceeds the one about its long axis.
+    """
+    mass, arm, inertia_across, inertia_along = 2.0, 0.5, 0.02, 0.005
     hinge = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])  # z of the frame along −y
     ground = Ground({"o": Frame()})
     shaft = RigidBody(
@@ -153,7 +156,7 @@ def test_governor(speed: float) -> None:
     )
     quaternion = (np.cos(0.2), 0, np.sin(0.2), 0)
     bob = RigidBody(
-        "bob", mass, [across, across, along], (0, 0, -arm),
+        "bob", mass, [inertia_across, inertia_across, inertia_along], (0, 0, -arm),
         frames={"pin": Frame((0, 0, 0), hinge)}, rotation=quaternion,
     )  # fmt: skip
     joints = [
@@ -163,20 +166,20 @@ def test_governor(speed: float) -> None:
     drive = Driver("drive", "bearing", constant_speed(speed))
     system = System([ground, shaft, bob], joints, drivers=[drive], gravity=(0, 0, -GRAVITY))
     state = equilibrium(system, spin=(0, 0, speed))
-    J = across + mass * arm**2
-    cosine = min(1.0, mass * GRAVITY * arm / (speed**2 * (J - along)))
+    J = inertia_across + mass * arm**2
+    cosine = min(1.0, mass * GRAVITY * arm / (speed**2 * (J - inertia_along)))
     assert np.isclose(np.cos(state.angles[1]), cosine, atol=1e-9)
     linear = linearize(system, state)
-    square = speed**2 * (J - along) / J * (1 - cosine**2)
-    if cosine == 1.0:
-        square = (mass * GRAVITY * arm - speed**2 * (J - along)) / J
+    square = speed**2 * (J - inertia_along) / J * (1 - cosine**2)
+    if cosine == 1.0:  # it hangs straight down
+        square = (mass * GRAVITY * arm - speed**2 * (J - inertia_along)) / J
     assert np.allclose(linear.poles, [1j * np.sqrt(square)], rtol=1e-6)
     with pytest.raises(ValueError, match="driver 'drive' would move at"):
         equilibrium(system, spin=(0, 0, 2 * speed))
 
 
 def test_an_equilibrium_may_be_indifferent() -> None:
-    """Without gravity a pendulum stays at any angle; an inverted one is an unstable equilibrium."""
+    """A free body without loads is in a neutral equilibrium at any position."""
     free = System([RigidBody("ball", 1.0, [0.1] * 3, position=(1.0, 2.0, 3.0))])
     assert np.array_equal(equilibrium(free).q[:3], [1.0, 2.0, 3.0])
     assert linearize(free, equilibrium(free)).stability == "neutral"
@@ -222,7 +225,7 @@ def test_loads_on_one_frame_cancel(angle: float) -> None:
 
 @pytest.mark.parametrize("length", [40.0, 2000.0])
 def test_rotations_of_steps_do_not_depend_on_the_size(length: float) -> None:
-    """A long lever reaches the equilibrium of a short one; its first steps are no full turns."""
+    """A long lever reaches the equilibrium of a short one; no first step is a full turn."""
     rng = np.random.default_rng(1)
     for _ in range(20):
         moment, start = rng.uniform(1, 60), rng.uniform(-3, 3)

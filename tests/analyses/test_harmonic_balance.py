@@ -29,6 +29,7 @@ def test_a_linear_oscillator_is_exact(seed: int) -> None:
     system = oscillator(lambda t, x, v: -k * x - c * v + 2 * np.cos(w * t) - np.sin(2 * w * t))
     motion = harmonic_balance(system, 2 * np.pi / w, num_harmonics=2 + seed)
     x = motion.harmonics(motion.body("block").position[:, 2], 2)
+    # The complex amplitude of −sin 2ωt is i.
     exact = [2 / (k - w**2 + 1j * c * w), 1j / (k - 4 * w**2 + 2j * c * w)]
     assert np.allclose(x[1:], exact, rtol=1e-8)
     assert motion.residual < 1e-8
@@ -83,7 +84,7 @@ def tilting_rotor(speed: float, ratio: float = 1.4) -> mbd.System:
 
 
 def axes(quaternions: Any) -> Any:
-    """Return products of quaternions, which do not depend on their sign."""
+    """Return q qᵀ for quaternions q, which does not depend on their sign, shape (t, 4, 4)."""
     return np.einsum("ti,tj->tij", quaternions, quaternions)
 
 
@@ -99,13 +100,13 @@ def test_a_rotor_that_tilts(speed: float, ratio: float) -> None:
     cycles = []
     for steps in (208, 416):
         cycle = periodic(system, period, dt=period / steps)
-        every = steps // 52
-        rotation = axes(cycle.body("disc").rotation[::every])
-        cycles.append((rotation, cycle.joint("joint").force[::every]))
-    (coarse, force), (fine, forces) = cycles
-    exact = fine + (fine - coarse) / 3
+        stride = steps // 52  # to the 4 (2 · 6 + 1) = 52 times of `motion`
+        rotation = axes(cycle.body("disc").rotation[::stride])
+        cycles.append((rotation, cycle.joint("joint").force[::stride]))
+    (coarse, coarse_force), (fine, fine_force) = cycles
+    exact = fine + (fine - coarse) / 3  # the error is of order dt²
     assert np.abs(tilt - exact).max() < 1e-5
-    limit = forces + (forces - force) / 3
+    limit = fine_force + (fine_force - coarse_force) / 3
     assert np.abs(motion.joint("joint").force - limit).max() < 1e-4 * np.abs(limit).max()
 
 
@@ -121,11 +122,12 @@ def test_a_slider_crank_with_a_flexible_rod() -> None:
     checked = periodic(system, period, dt=period / 928, start=motion, transient=0)
     assert checked.corrections <= 2
     assert np.allclose(np.abs(checked.multipliers), np.abs(cycle.multipliers), atol=1e-6)
-    again = harmonic_balance(system, period, num_harmonics=14, start=cycle)
+    second = harmonic_balance(system, period, num_harmonics=14, start=cycle)
+    # 116 = 4 (2 · 14 + 1) times of `motion` are every eighth step of `cycle`
     for joint in system.joints:
-        force, limit = motion.joint(joint.name).force, cycle.joint(joint.name).force[::8]
-        assert np.abs(force - limit).max() < 1e-4 * np.abs(limit).max()
-        assert np.allclose(force, again.joint(joint.name).force, atol=1e-6 * np.abs(force).max())
+        force, exact = motion.joint(joint.name).force, cycle.joint(joint.name).force[::8]
+        assert np.abs(force - exact).max() < 1e-4 * np.abs(exact).max()
+        assert np.allclose(force, second.joint(joint.name).force, atol=1e-6 * np.abs(force).max())
 
 
 def jeffcott(speed: float) -> mbd.System:
@@ -149,7 +151,7 @@ def jeffcott(speed: float) -> mbd.System:
 
 @pytest.mark.slow
 def test_folds_are_those_of_steady_whirls() -> None:
-    span = 0.9 * np.sqrt(5e4), 1.5 * np.sqrt(5e4)
+    span = 0.9 * np.sqrt(5e4), 1.5 * np.sqrt(5e4)  # 5e4 = k/m
     steady = mbd.analyses.continuation(
         jeffcott, span, spin=lambda speed: (speed, 0.0, 0.0), longest=0.1
     )

@@ -28,6 +28,7 @@ def limit(system: mbd.System, motion: Any, steps: int) -> Any:
         periodic(system, motion.period, dt=motion.period / n, start=motion, transient=0).multipliers
         for n in (steps, 2 * steps)
     )
+    # as the multipliers with fine steps are ordered
     order = [int(np.abs(coarse - mu).argmin()) for mu in fine]
     return fine + (fine - coarse[order]) / 3
 
@@ -57,6 +58,7 @@ def test_mathieu_tongues(delta: float, epsilon: float) -> None:
 
     y = scipy.integrate.solve_ivp(rates, (0, 2 * np.pi), [1, 0, 0, 1], rtol=1e-11, atol=1e-13).y
     assert distance(np.linalg.eigvals(y[:, -1].reshape(2, 2)), motion.multipliers) < 1e-7
+    # ẍ + (a − 2q cos 2τ) x = 0 with t = 2τ; the sign of q only shifts the time
     a, q = 4 * delta, 2 * epsilon
     stable = any(mathieu_a(k, q) < a < mathieu_b(k + 1, q) for k in range(6))
     assert motion.stability == ("neutral" if stable else "unstable")

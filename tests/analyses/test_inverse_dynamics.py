@@ -55,6 +55,7 @@ def test_drive_torque_is_the_power_balance() -> None:
     masses = {"crank": 0.36, "rod": 0.15, "piston": 0.0755}
     for name, mass in masses.items():
         body = system.body(name)
+        # the centre of the rod is the mean of its ends
         v, a = (
             run.sensor(name, "small_end", key) / 2 + run.sensor(name, "big_end", key) / 2
             if name == "rod"
@@ -80,7 +81,7 @@ def test_reactions_are_those_of_a_simulation() -> None:
 
 
 def test_flexible_rod_without_vibration() -> None:
-    """A quasi-static rod agrees with `consistent_state`, an undeformed one with a rigid rod."""
+    """A quasi-static rod agrees with the start of a run, an undeformed one with a rigid rod."""
     rod = slender_rod()
     flexible = slider_crank(rod, speed=150.0, **SETTINGS)
     rigid = slider_crank(rod.rigid(), speed=150.0, **SETTINGS)
@@ -112,9 +113,9 @@ def test_torque_of_a_known_motion() -> None:
         inverse_dynamics(passive, motion, actuators=["main", "main"])
     with pytest.raises(ValueError, match=r"no joint, driver or actuator carries .*'crank', moment"):
         inverse_dynamics(passive, motion)
-    other = slider_crank(rigid_rod(length=0.3, mass=0.15), speed=1.0, **SETTINGS)
+    different = slider_crank(rigid_rod(length=0.3, mass=0.15), speed=1.0, **SETTINGS)
     with pytest.raises(ValueError, match="belongs to other bodies"):
-        inverse_dynamics(other, motion)
+        inverse_dynamics(different, motion)
 
 
 def four_bar(driven: str, sizes: tuple[float, ...] = (1.0, 0.5, 0.9, 0.8)) -> System:
@@ -123,12 +124,12 @@ def four_bar(driven: str, sizes: tuple[float, ...] = (1.0, 0.5, 0.9, 0.8)) -> Sy
     ground = Ground({"o": Frame(), "p": Frame((base, 0, 0))})
     angle = 1.0
     tip = crank * np.array([np.cos(angle), np.sin(angle)])
-    gap = tip - [base, 0.0]
-    reach = float(np.hypot(*gap))
-    inner = np.arccos((rocker**2 + reach**2 - coupler**2) / (2 * rocker * reach))
-    up = float(np.arctan2(gap[1], gap[0]) - inner)
-    top = np.array([base, 0.0]) + rocker * np.array([np.cos(up), np.sin(up)])
-    lean = float(np.arctan2(*(top - tip)[::-1]))
+    diagonal = tip - [base, 0.0]
+    reach = float(np.hypot(*diagonal))
+    angle_at_hinge = np.arccos((rocker**2 + reach**2 - coupler**2) / (2 * rocker * reach))
+    rocker_angle = float(np.arctan2(diagonal[1], diagonal[0]) - angle_at_hinge)
+    top = np.array([base, 0.0]) + rocker * np.array([np.cos(rocker_angle), np.sin(rocker_angle)])
+    coupler_angle = float(np.arctan2(*(top - tip)[::-1]))
 
     def bar(name: str, length: float, at: np.ndarray, turn: float) -> RigidBody:
         return RigidBody.box(
@@ -139,17 +140,17 @@ def four_bar(driven: str, sizes: tuple[float, ...] = (1.0, 0.5, 0.9, 0.8)) -> Sy
 
     bodies = [
         bar("crank", crank, np.zeros(2), angle),
-        bar("coupler", coupler, tip, lean),
-        bar("rocker", rocker, np.array([base, 0.0]), up),
+        bar("coupler", coupler, tip, coupler_angle),
+        bar("rocker", rocker, np.array([base, 0.0]), rocker_angle),
     ]
-    one, two, three = bodies
+    first, second, third = bodies
     joints = [
-        revolute("foot", ground.frame("o"), one.frame("a")),
-        cylindrical("knee", one.frame("b"), two.frame("a")),
-        spherical("top", two.frame("b"), three.frame("b")),
-        revolute("hinge", ground.frame("p"), three.frame("a")),
+        revolute("foot", ground.frame("o"), first.frame("a")),
+        cylindrical("knee", first.frame("b"), second.frame("a")),
+        spherical("top", second.frame("b"), third.frame("b")),
+        revolute("hinge", ground.frame("p"), third.frame("a")),
     ]
-    start = {"foot": angle, "hinge": up}[driven]
+    start = {"foot": angle, "hinge": rocker_angle}[driven]
     drive = Driver("drive", driven, constant_speed(1.0, start), offset=0.0)
     return System([ground, *bodies], joints, drivers=[drive])
 
@@ -170,6 +171,7 @@ def test_singular_positions_are_reported() -> None:
     run = error.value.solution
     assert run is not None
     assert 0 < run.time[-1] < error.value.time < 3
+    # crank and coupler as vectors, which are nearly parallel at the limit
     crank = run.body("coupler").position[-1]
     coupler = run.sensor("coupler", (0.9, 0, 0))[-1] - crank
     sine = np.cross(crank, coupler)[2] / (0.5 * 0.9)
@@ -191,13 +193,13 @@ def test_undetermined_motion_is_an_error() -> None:
 
 def test_redundant_joints_may_stay() -> None:
     """A slider on two guides moves as on one, and the guides share the reaction."""
-    along = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
-    ground = Ground({"o": Frame(), "p": Frame((0, 0.1, 0), along), "q": Frame((0, -0.1, 0), along)})
+    axes = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
+    ground = Ground({"o": Frame(), "p": Frame((0, 0.1, 0), axes), "q": Frame((0, -0.1, 0), axes)})
     base = slider_crank(rigid_rod(length=0.3, mass=0.15), speed=150.0, **SETTINGS)
     crank, rod = base.body("crank"), base.body("rod")
     piston = RigidBody(
         "piston", 0.0755, [1e-4] * 3, position=(0.45, 0, 0),
-        frames={"pin": Frame(), "p": Frame((0, 0.1, 0), along), "q": Frame((0, -0.1, 0), along)},
+        frames={"pin": Frame(), "p": Frame((0, 0.1, 0), axes), "q": Frame((0, -0.1, 0), axes)},
     )  # fmt: skip
     joints = [
         revolute("main", ground.frame("o"), crank.frame("main")),

@@ -37,7 +37,11 @@ from tests.models.ivp_slider_crank import (
 
 
 def simeon(phi: float, q: np.ndarray, omega: float, rate: np.ndarray, crank: float) -> np.ndarray:
-    """Return accelerations of (φ₁, φ₂, x₃, q) and the three multipliers from Simeon's equations."""
+    """Return accelerations of (φ₁, φ₂, x₃, q) and the three multipliers from Simeon's equations.
+
+    `phi` and `omega` are angle and angular velocity of the rod, `q` and `rate` its elastic
+    coordinates and their rates, and `crank` is the angle φ₁ of the crank.
+    """
     c, s = np.cos(crank - phi), np.sin(crank - phi)
     modal = np.zeros((4, 4))
     modal[0, 0] = modal[1, 1] = 0.5
@@ -101,8 +105,8 @@ def test_equations_are_those_of_the_reference() -> None:
             run.body("piston").acceleration[0, 0],
             *body.eta_acceleration[0],
         ]
-        for one, two in ((computed[1:3], expected[1:3]), (computed[3:], expected[3:7])):
-            assert np.allclose(one, two, rtol=0, atol=1e-9 * np.abs(two).max())
+        for value, exact in ((computed[1:3], expected[1:3]), (computed[3:], expected[3:7])):
+            assert np.allclose(value, exact, rtol=0, atol=1e-9 * np.abs(exact).max())
         assert np.allclose(multipliers(run), expected[7:], atol=1e-8 * np.abs(expected[7:]).max())
 
 
@@ -134,8 +138,8 @@ def test_simulation_tends_to_the_reference() -> None:
 def test_digits_of_the_reference() -> None:
     """An integrator of high order gives the digits of the reference with these equations.
 
-    1e-9 on φ₂ and x₃, 2e-7 on q₁ and q₂, 1e-5 on the multipliers; the reference's axial
-    deformations are 5e-6 off.
+    Relative deviations are below 1e-9 for φ₂ and x₃, 2e-7 for q₁ and q₂, 1e-6 for velocities and
+    1e-5 for the multipliers; the axial deformations of the reference are 5e-6 off.
     """
     run = precise_run()
     assert off(run, "phi") < 1e-9

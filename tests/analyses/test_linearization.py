@@ -101,7 +101,7 @@ def test_slow_pole_beside_a_strong_damper(damping: float, stiffness: float) -> N
     guide = prismatic("guide", ground.frame("o"), slide.frame("o"))
     system = System([ground, slide], [guide], loads=[load])
     poles = linearize(system, consistent_state(system)).poles
-    slow = -2 * stiffness / (damping + np.sqrt(damping**2 - 8 * stiffness))
+    slow = -2 * stiffness / (damping + np.sqrt(damping**2 - 8 * stiffness))  # without cancellation
     assert np.allclose(poles, [slow, -damping / 2 - slow], rtol=1e-6)
 
 
@@ -128,7 +128,7 @@ def test_two_masses_on_springs() -> None:
     A[2:, :2] = -np.diag([1 / m1, 1 / m2]) @ np.array([[k1 + k2, -k2], [-k2, k2]])
     A[2, 2] = -c / m1
     poles, vectors = np.linalg.eig(A)
-    order = np.argsort(abs(poles) + 1e9 * (poles.imag < 0))[:2]
+    order = np.argsort(abs(poles) + 1e9 * (poles.imag < 0))[:2]  # those with Im λ ≥ 0
     poles, vectors = poles[order], vectors[:2, order]
     assert np.allclose(linear.poles, poles, rtol=1e-7)  # differences of the loads' functions
     assert np.allclose(linear.damping_ratios, -poles.real / abs(poles), rtol=1e-6)
@@ -138,7 +138,7 @@ def test_two_masses_on_springs() -> None:
         assert np.isclose(shape, vectors[1, k] / vectors[0, k], rtol=1e-6)
 
 
-MASS, ARM, ACROSS, ALONG = 0.5, 0.1, 0.002, 0.001  # the top; moments of inertia about its centre
+MASS, ARM, ACROSS, ALONG = 0.5, 0.1, 0.002, 0.001  # of the top; inertia about its centre
 
 
 def top(spin: float) -> System:
@@ -152,7 +152,11 @@ def top(spin: float) -> System:
 @pytest.mark.parametrize("share", [0.5, 0.99, 1.01, 2.0])
 @pytest.mark.parametrize("axes", ["body", "global"])
 def test_sleeping_top(share: float, axes: str) -> None:
-    """An upright top is stable above ω = 2 √(J m g s)/I; in fixed axes J λ² − i I ω λ = m g s."""
+    """An upright top is stable above ω = 2 √(J m g s)/I; in fixed axes J λ² − i I ω λ = m g s.
+
+    J and I are its moments of inertia across the axis, about the tip, and about the axis; s is the
+    distance of its centre of mass from the tip.
+    """
     J = ACROSS + MASS * ARM**2
     spin = share * 2 * np.sqrt(J * MASS * GRAVITY * ARM) / ALONG
     system = top(spin)
@@ -161,7 +165,7 @@ def test_sleeping_top(share: float, axes: str) -> None:
     assert (linear.stability == "unstable") == (share < 1)
     assert linear.poles[0] == 0  # nothing determines the spin of the top
     roots = np.roots([J, -1j * ALONG * spin, -MASS * GRAVITY * ARM])
-    if axes == "body":  # a whirl at ν is one at |ν − ω| there
+    if axes == "body":  # where a whirl at ν appears at |ν − ω|
         roots = roots.real + 1j * np.abs(roots.imag - spin)
     for pole in roots:
         assert np.abs(linear.poles[1:] - pole).min() < 1e-9 * spin
@@ -189,7 +193,7 @@ def test_top_in_steady_precession() -> None:
 
 
 def test_pinned_beam() -> None:
-    """On two pins, one of which slides, ω_k = (kπ/l)² √(EI/ρA), without the rigid motion."""
+    """On two pins, one of which slides, ω_k = (kπ/l)² √(EI/ρA); no rigid motion remains."""
     length, side, density, young = 0.3, 0.008, 7870.0, 2e11
     rod = slender_rod(length, side, young, density, bending=3, axial=1)
     body = FlexibleBody("rod", rod, damping_ratio=0.0)
@@ -224,12 +228,12 @@ def test_a_held_body_is_as_linearized_by_itself() -> None:
     particles, spin = Particles(4, seed=5), 0.5
     particles.C = 1e-3 * particles.K
     reduced = particles.body(stiffening=True)
-    one = reduced.interface("one")
-    axis = one.axes[:, 2]  # the hub turns about the interface's z
+    face = reduced.interface("one")
+    axis = face.axes[:, 2]  # the hub turns about the interface's z
     ground = Ground({"o": Frame()})
     hub = RigidBody("hub", 1.0, [1.0] * 3, frames={"o": Frame(), "end": Frame()})
-    position = -one.axes.T @ one.point
-    body = FlexibleBody("body", reduced, position, one.axes.T, damping_ratio=0.0)
+    position = -face.axes.T @ face.point
+    body = FlexibleBody("body", reduced, position, face.axes.T, damping_ratio=0.0)
     joints = [
         revolute("bearing", ground.frame("o"), hub.frame("o")),
         fixed("held", hub.frame("end"), body.frame("one")),
@@ -243,12 +247,13 @@ def test_a_held_body_is_as_linearized_by_itself() -> None:
     eqs.a[:] = steady_rates(eqs, axes)
     eqs.residual(0.0)
     B = eqs.constraint_matrix()[:, system.rigid]
+    # The reactions balance the rows of the rigid velocities.
     eqs.lam[:] = np.linalg.solve(B.T, -eqs.rows[system.rigid])
     motions = small_motions(eqs, 0.0, axes)
     M, C, K = motions.reduced(free_directions(motions))
-    A = np.block([[np.zeros_like(M), np.eye(len(M))], [-K, -C]])  # M = 1
+    A = np.block([[np.zeros_like(M), np.eye(len(M))], [-K, -C]])  # M is the unit matrix
     poles = np.linalg.eigvals(A)
-    expected = linearize_body(reduced, held=["one"], spin=spin * axis, about=one.point).poles()
+    expected = linearize_body(reduced, held=["one"], spin=spin * axis, about=face.point).poles()
     still = linearize_body(reduced, held=["one"]).poles()
     assert np.abs(expected[0] / still[0] - 1) > 1e-2
     for pole in expected:
@@ -288,7 +293,7 @@ def spinning_rod() -> ReducedBody:
 
 
 def test_coefficients_are_derivatives_of_the_rows() -> None:
-    """C_y and K_y in rotating axes agree with differences of the equations of motion."""
+    """C_y and K_y, the matrices for a disturbance y in rotating axes, agree with differences."""
     body = FlexibleBody("body", Particles(2, seed=1).body(stiffening=True), damping_ratio=0.0)
     system = System([body], gravity=(0.3, -9.8, 0.5))
     rng = np.random.default_rng(4)
@@ -297,7 +302,7 @@ def test_coefficients_are_derivatives_of_the_rows() -> None:
     eqs.q[7:] = 0.1 * rng.normal(size=2)
     body.increment(eqs.q.copy(), rng.normal(size=8), eqs.q)
     eqs.v[:] = rng.normal(size=8)
-    q, v, W = eqs.q.copy(), eqs.v.copy(), rng.normal(size=3)
+    q, v, W = eqs.q.copy(), eqs.v.copy(), rng.normal(size=3)  # W: angular velocity of the axes
     start = rotation_matrix(q[3:7])
     motions = small_motions(eqs, 0.0, Axes.common(system, W))
 
@@ -327,16 +332,16 @@ def test_coefficients_are_derivatives_of_the_rows() -> None:
 
     zero, eps = np.zeros(8), 1e-3
     for k, unit in enumerate(eps * np.eye(8)):
-        for matrix, one, two in (
+        for matrix, plus, minus in (
             (motions.stiffness[:, k], rows(unit, zero), rows(-unit, zero)),
             (motions.damping[:, k], rows(zero, unit), rows(zero, -unit)),
         ):
-            slope = (one - two) / (2 * eps)
+            slope = (plus - minus) / (2 * eps)
             assert np.allclose(matrix, slope, atol=1e-4 * np.abs(slope).max()), k
 
 
 def test_poles_are_those_of_a_simulated_decay() -> None:
-    """The amplitude of the damped pendulum is about a thousandth of a radian."""
+    """A decay from about a thousandth of a radian has the pole of the damped pendulum."""
     system = pendulum(damping=0.4)
     pole = linearize(system, equilibrium(system)).poles[0]
     start = consistent_state(system, rates={"pivot": 4e-3})
@@ -357,6 +362,7 @@ def test_constraints_that_repeat_each_other_may_stay() -> None:
     ]
     system = System([ground, bob], joints, gravity=(0, -GRAVITY, 0))
     linear = linearize(system, equilibrium(system))
+    # J = 0.01 + 0.5² = 0.26 kg m² about the pin
     assert np.allclose(linear.poles, [1j * np.sqrt(GRAVITY * 0.5 / 0.26)], rtol=1e-12)
 
 

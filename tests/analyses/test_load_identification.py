@@ -64,8 +64,8 @@ def test_loads_of_a_run_with_noise() -> None:
     assert (result.resolution > 0.999).all()
     assert (result.residuals < 1.2).all()
     assert np.array_equal(result.load("small_end fy"), result.values[:, 3])
-    errors_of = np.sqrt(np.mean((result.values - exact) ** 2, axis=0))
-    assert (errors_of < 2 * result.deviation).all()
+    deviations = np.sqrt(np.mean((result.values - exact) ** 2, axis=0))
+    assert (deviations < 2 * result.deviation).all()
 
 
 def test_spin_matters() -> None:
@@ -78,17 +78,17 @@ def test_spin_matters() -> None:
 def test_what_the_signals_do_not_determine() -> None:
     """Two gauges determine two combinations of loads; sensors on the axis see no lateral force."""
     body, run, signals = measured()
-    two = {name: signals[name] for name in ("first upper", "first lower")}
+    gauges = {name: signals[name] for name in ("first upper", "first lower")}
     with pytest.warns(errors.AccuracyWarning, match="determine 2 of 4") as records:
         result = mbd.analyses.identify_loads(
-            body, run.time, two, LOADS, omega=run.body("rod").omega
+            body, run.time, gauges, LOADS, omega=run.body("rod").omega
         )
     assert result.rank == 2 and len(result.combinations) == 2
     assert set(result.unobserved) <= set(LOADS) and result.unobserved
     assert records[0].message.value == pytest.approx(result.resolution.min())  # type: ignore[union-attr]
-    along = {name: signals[name] for name in ("big_end ax", "small_end ax")}
+    axial = {name: signals[name] for name in ("big_end ax", "small_end ax")}
     with pytest.warns(errors.AccuracyWarning):
-        blind = mbd.analyses.identify_loads(body, run.time, along, ["big_end fx", "big_end fz"])
+        blind = mbd.analyses.identify_loads(body, run.time, axial, ["big_end fx", "big_end fz"])
     assert blind.unobserved == ("big_end fz",)
     assert blind.combinations == ("+1.00 big_end fz",)
 
@@ -149,7 +149,7 @@ def test_the_default_regularization_is_close_to_the_best(
     bar, run, signals, exact = shaken_bar()
     rng = np.random.default_rng(seed)
     noise = {name: share * np.sqrt(np.mean(x**2)) for name, x in signals.items()}
-    noise["left az"] = 0.1
+    noise["left az"] = 0.1  # m/s²; the clamp does not move
     if not clamp:
         del noise["left az"]
     noisy = {n: signals[n] + s * rng.normal(size=run.time.shape) for n, s in noise.items()}
@@ -164,10 +164,9 @@ def test_the_default_regularization_is_close_to_the_best(
         for x in np.logspace(-8, -3, 11)
     )
     assert relative_error(result, exact) < 2.5 * best
-    small = mbd.analyses.identify_loads(
-        bar, run.time, noisy, SHAKEN, up_to=300.0
-    )  # with default noise
-    assert relative_error(small, exact) < 2.5 * best
+    # with the default noise
+    default = mbd.analyses.identify_loads(bar, run.time, noisy, SHAKEN, up_to=300.0)
+    assert relative_error(default, exact) < 2.5 * best
 
 
 @pytest.mark.parametrize("ramp", [0.0, 3.0])
@@ -188,11 +187,11 @@ def test_a_slow_load_is_not_suppressed(ramp: float, share: float) -> None:
 
 def test_a_strong_regularization_names_the_cure() -> None:
     bar, run, signals, exact = shaken_bar()
-    three = {name: signals[name] for name in ("gauge 0", "gauge 1", "right az")}
+    sensors = {name: signals[name] for name in ("gauge 0", "gauge 1", "right az")}
     options: dict[str, Any] = {"up_to": 300.0, "regularization": 1e-3}
     with pytest.warns(errors.AccuracyWarning, match="The noise permits regularization="):
-        lost = mbd.analyses.identify_loads(bar, run.time, three, SHAKEN, **options)
-    assert lost.regularization == 1e-3 and relative_error(lost, exact) > 0.5
+        smoothed = mbd.analyses.identify_loads(bar, run.time, sensors, SHAKEN, **options)
+    assert smoothed.regularization == 1e-3 and relative_error(smoothed, exact) > 0.5
 
 
 def test_a_signal_that_is_nearly_zero() -> None:
@@ -209,27 +208,27 @@ def test_a_signal_that_is_nearly_zero() -> None:
 
 def test_errors() -> None:
     body, run, signals = measured()
-    time, one = run.time, {"first upper": signals["first upper"]}
+    time, single = run.time, {"first upper": signals["first upper"]}
     calls: list[tuple[Callable[[], Any], str]] = [
         (lambda: mbd.analyses.identify_loads(body, time, {}), "signals"),
         (lambda: mbd.analyses.identify_loads(body, time, {"third": time}), "signal"),
-        (lambda: mbd.analyses.identify_loads(body, time, one, ["big_end f"]), "load"),
-        (lambda: mbd.analyses.identify_loads(body, time, one, []), "loads"),
+        (lambda: mbd.analyses.identify_loads(body, time, single, ["big_end f"]), "load"),
+        (lambda: mbd.analyses.identify_loads(body, time, single, []), "loads"),
         (
             lambda: mbd.analyses.identify_loads(body, time, {"first upper": time[1:]}),
             "signals['first upper']",
         ),
         (lambda: mbd.analyses.identify_loads(body, time, {"first upper": 0 * time}), "noise"),
         (
-            lambda: mbd.analyses.identify_loads(body, time, one, noise={"second upper": 1.0}),
+            lambda: mbd.analyses.identify_loads(body, time, single, noise={"second upper": 1.0}),
             "signal",
         ),
-        (lambda: mbd.analyses.identify_loads(body, time, one, omega=np.zeros(3)), "omega"),
+        (lambda: mbd.analyses.identify_loads(body, time, single, omega=np.zeros(3)), "omega"),
         (
-            lambda: mbd.analyses.identify_loads(body, time, one, regularization=0.0),
+            lambda: mbd.analyses.identify_loads(body, time, single, regularization=0.0),
             "regularization",
         ),
-        (lambda: mbd.analyses.identify_loads(body, time, one, up_to=-1.0), "up_to"),
+        (lambda: mbd.analyses.identify_loads(body, time, single, up_to=-1.0), "up_to"),
     ]
     for call, argument in calls:
         with pytest.raises(errors.InputError) as error:

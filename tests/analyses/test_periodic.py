@@ -55,6 +55,7 @@ def test_mathieu_chart(delta: float, epsilon: float) -> None:
     """The mass is unstable between the characteristic values a_k and b_k of Mathieu's equation."""
     system = oscillator(lambda t, x, v: -(delta + epsilon * np.cos(t)) * x)
     cycle = periodic(system, 2 * np.pi, dt=2 * np.pi / 1200)
+    # ẍ + (a − 2q cos 2τ) x = 0 with t = 2τ; the sign of q only shifts the time
     a, q = 4 * delta, 2 * epsilon
     stable = any(
         mathieu_a(k, q) < a < mathieu_b(k + 1, q) or mathieu_b(k, q) < a < mathieu_a(k, q) < a
@@ -99,8 +100,8 @@ def test_shaft_with_two_stiffnesses(ratio: float) -> None:
     speed = ratio * np.sqrt(SOFT / MASS)
     system = two_stiffnesses(speed)
     cycle = periodic(system, 2 * np.pi / speed, dt=2 * np.pi / speed / 600)
-    one, two = SOFT / MASS, STIFF / MASS
-    poles = np.roots([1, 0, one + two + 2 * speed**2, 0, (one - speed**2) * (two - speed**2)])
+    soft, stiff = SOFT / MASS, STIFF / MASS
+    poles = np.roots([1, 0, soft + stiff + 2 * speed**2, 0, (soft - speed**2) * (stiff - speed**2)])
     exact = float(np.exp(poles.real.max() * cycle.period))
     assert np.isclose(np.abs(cycle.multipliers).max(), max(exact, 1.0), rtol=1e-3)
     assert (exact > 1 + 1e-6) == (1.0 < ratio < 1.2)
@@ -122,7 +123,7 @@ def test_slider_crank_against_a_hundred_cycles() -> None:
     """The joint forces of the cycle equal those of the last of 100 simulated cycles to 1e-7."""
     speed, steps = 200.0, 300
     system, period = crank(speed=speed), 4 * np.pi / speed
-    # the errors of the steps add up over the period; at 1e-11, the closure was 3e-11 at best
+    # the errors of the steps add up over the period; with 1e-11, the closure was 3e-11 at best
     cycle = periodic(system, period, dt=period / steps, closed=1e-11, tolerance=1e-13)
     assert cycle.corrections <= 5
     assert cycle.periods <= 10
@@ -172,6 +173,7 @@ def van_der_pol(mu: float) -> tuple[float, Any]:
     """Return period and multipliers of the cycle of ẍ = μ(1 − x²)ẋ − x, integrated by SciPy."""
 
     def rates(t: float, y: Any) -> list[float]:
+        # y contains x, v and the derivatives of both by their initial values
         J = np.array([[0, 1], [-2 * mu * y[0] * y[1] - 1, mu * (1 - y[0] ** 2)]])
         return [
             y[1],
@@ -180,7 +182,7 @@ def van_der_pol(mu: float) -> tuple[float, Any]:
         ]
 
     def upward_crossing(t: float, y: Any) -> float:
-        """Return x, whose zeros SciPy finds, and 1 at the start, so that it is not found."""
+        """Return x, whose zeros SciPy finds, but 1 at t = 0, so that the start is no crossing."""
         return float(y[0]) if t > 1e-9 else 1.0
 
     upward_crossing.direction = 1.0  # type: ignore[attr-defined]
@@ -193,13 +195,13 @@ def van_der_pol(mu: float) -> tuple[float, Any]:
         **tight,
     )
     period = float(np.diff(settled.t_events[0])[-1])
-    first = [*settled.y_events[0][-1], 1, 0, 0, 1]
-    y = scipy.integrate.solve_ivp(rates, (0, period), first, **tight).y[2:, -1]
+    initial = [*settled.y_events[0][-1], 1, 0, 0, 1]
+    y = scipy.integrate.solve_ivp(rates, (0, period), initial, **tight).y[2:, -1]
     return period, np.sort(np.abs(np.linalg.eigvals(y.reshape(2, 2))))
 
 
 def van_der_pol_cycle(mu: float, dt: float) -> Any:
-    """Return the same cycle by `periodic`."""
+    """Return the cycle of the same oscillator from `periodic`."""
     system = oscillator(lambda t, x, v: mu * (1 - x * x) * v - x)
     start = mbd.simulate(system, t_end=20.0, dt=0.02, start={"rail": 1.0})
     return periodic(system, 7.0, dt=dt, start=start, find_period=True, closed=1e-7)
@@ -242,7 +244,7 @@ CLEARANCE = 5e-5
 
 
 def journal(speed: float) -> mbd.System:
-    """Return a rigid rotor's half in a short bearing under its weight, without its rotation."""
+    """Return half of a rigid rotor in a short bearing under its weight; it only translates."""
     along_x = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
     along_y = np.array([[0.0, 1, 0], [0, 0, 1], [1, 0, 0]])
     ground = mbd.Ground({"o": mbd.Frame(), "x": mbd.Frame((0, 0, 0), along_x)})
@@ -282,11 +284,12 @@ def test_oil_whip_above_its_threshold() -> None:
     )
     assert cycle.stability == "stable"
     assert np.abs(cycle.multipliers - 1).min() < 1e-6
-    far = mbd.simulate(  # 110 more turns, with the same step
+    far = mbd.simulate(  # 110 more whirls
         system, t_end=run.time[-1] + 110 * cycle.period, dt=cycle.period / 200,
         start=run.final_state, tolerance=1e-11,
     )  # fmt: skip
-    orbit, other = cycle.body("rotor").position[:, :2], far.body("rotor").position[-201:, :2]
-    for axis in (0, 1):  # both runs sample one orbit at different times
-        one, two = (np.abs(np.fft.rfft(x[:-1, axis]))[:4] for x in (orbit, other))
-        assert np.abs(one - two).max() < 1e-6 * one.max()
+    orbit, simulated = cycle.body("rotor").position[:, :2], far.body("rotor").position[-201:, :2]
+    # Both runs sample one orbit at different times, so that only amplitudes can be compared.
+    for axis in (0, 1):
+        expected, computed = (np.abs(np.fft.rfft(x[:-1, axis]))[:4] for x in (orbit, simulated))
+        assert np.abs(expected - computed).max() < 1e-6 * expected.max()

@@ -55,7 +55,7 @@ def test_a_drive_that_never_repeats() -> None:
 
 
 def disc(stiffness: float = 40.0, weight: float = 0.0, law: str = "linear") -> mbd.System:
-    """Return a disc on a support that the rotation about x does not change."""
+    """Return a disc on an isotropic support, which does not depend on the rotation about x."""
     frame = mbd.Frame((0, 0, 0), ALONG_X)
     ground = mbd.Ground({"o": frame})
     body = mbd.RigidBody("disc", 1.0, [0.01] * 3, (0, 1e-3, 0), frames={"o": frame})

@@ -16,7 +16,10 @@ PERIOD = 2 * np.pi / SPEED
 
 
 def slider(*loads: Any, law: Any = None) -> mbd.System:
-    """Return a mass of 1 kg on a spring that a force moves along z, with other loads."""
+    """Return a mass of 1 kg on a spring and a damper that a force moves along z.
+
+    `loads` are further loads, and `law` is that of an element with three states.
+    """
     ground = mbd.Ground({"o": mbd.Frame()})
     body = mbd.RigidBody("body", 1.0, [0.1] * 3, frames={"o": mbd.Frame()})
     rail = mbd.prismatic("rail", ground.frame("o"), body.frame("o"))
@@ -53,7 +56,7 @@ def test_load_with_states() -> None:
 
 @pytest.mark.parametrize("limit", [0.4, 1.0])
 def test_dry_friction(limit: float) -> None:
-    """In a cycle, the force does the work of the friction, 4 R x̂, and of the damper."""
+    """In a cycle, the force does the work of the damper and of the friction R, 4 R x̂."""
     friction = mbd.mechanism.JointFriction("friction", "rail", limit=limit, rate=3e-4)
     cycle = periodic(slider(friction), PERIOD, dt=PERIOD / 400)
     assert cycle.stability == "stable"
@@ -79,8 +82,8 @@ def test_stops() -> None:
         system, t_end=cycle.time[-1] + 2 * PERIOD, dt=PERIOD / 600,
         start=cycle.final_state, tolerance=1e-10,
     )  # fmt: skip
-    again = run.joint("rail").displacement[-601:, 2]
-    assert np.abs(again - x).max() < 1e-6 * np.ptp(x)
+    simulated = run.joint("rail").displacement[-601:, 2]
+    assert np.abs(simulated - x).max() < 1e-6 * np.ptp(x)
 
 
 def test_impacts_that_are_too_short_for_the_step() -> None:

@@ -17,7 +17,7 @@ from dolfinx_mbd.body import axisymmetric
 from dolfinx_mbd.errors import InputError
 
 ALONG_X = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # the third axis is along x
-LENGTH, PLACE, RADIUS, COUNT = 0.8, 0.2, 0.01, 16
+LENGTH, PLACE, RADIUS, COUNT = 0.8, 0.2, 0.01, 16  # of the shaft; disc at PLACE, COUNT elements
 DISC, ACROSS, POLAR = 8.0, 0.03, 0.055  # mass, and moments of inertia of the disc
 STIFFNESS, RATIO = 2e6, 0.4  # stiffness of the bearings in y, and ratio z/y
 
@@ -62,12 +62,14 @@ def rotor(
 def rayleigh_beam_poles(speed: float, ratio: float, damping: float) -> Any:
     """Return the poles of Hermite elements with rotary inertia, by their absolute values.
 
-    Each node has the complex displacement y + iz and its derivative; z* couples the two supports.
+    Each node has displacements along y and z and their derivatives by x. M, G and K are matrices of
+    one plane; gyroscopic moments couple both planes, and B selects the bearings.
     """
     h, E, rho = LENGTH / COUNT, mbd.STEEL.young, mbd.STEEL.density
     area, second = np.pi * RADIUS**2, np.pi * RADIUS**4 / 4
     size = 2 * (COUNT + 1)
     M, G, K = np.zeros((3, size, size))
+    # m, r, k: mass, rotary inertia and bending stiffness of an element, without their factors
     m = [[156, 22 * h, 54, -13 * h], [22 * h, 4 * h**2, 13 * h, -3 * h**2]]
     m += [[54, 13 * h, 156, -22 * h], [-13 * h, -3 * h**2, -22 * h, 4 * h**2]]
     r = [[36, 3 * h, -36, 3 * h], [3 * h, 4 * h**2, -3 * h, -(h**2)]]
@@ -151,9 +153,9 @@ def test_rotors_that_are_not_round_are_named() -> None:
         equilibrium(rotor(200.0, 1.0, 0.0), axes="global", spin=(1, 0, 0))
     moving = rotor(200.0, 1.0, 0.0)
     ground, part, disc = moving.bodies
-    off = replace(part, velocity=(0.0, 3.0, 0.0))
+    drifting = replace(part, velocity=(0.0, 3.0, 0.0))
     disc = replace(disc, velocity=None, omega=None)
-    wrong = mbd.System([ground, off, disc], moving.joints, loads=moving.loads)
+    wrong = mbd.System([ground, drifting, disc], moving.joints, loads=moving.loads)
     with pytest.raises(InputError, match="is not a rotor"):
         equilibrium(wrong, axes="global")
 
@@ -171,9 +173,9 @@ def test_the_average_of_a_square_bar() -> None:
         for b in (body, average)
     )
     assert np.allclose(np.sort(before), np.sort(after), rtol=0.05)
-    again = axisymmetric(average, (0, 0, 1), tolerance=1e-6)
+    repeated = axisymmetric(average, (0, 0, 1), tolerance=1e-6)
     assert np.allclose(
-        again.stiffness, average.stiffness, rtol=1e-9, atol=1e-9 * body.stiffness.max()
+        repeated.stiffness, average.stiffness, rtol=1e-9, atol=1e-9 * body.stiffness.max()
     )
     with pytest.raises(InputError, match="axis must be a direction"):
         axisymmetric(body, (0, 0, 0))
@@ -260,6 +262,7 @@ def test_floquet_multipliers() -> None:
         axle = mbd.revolute("axle", ground.frame("left"), clutch.frame("o"))
         pair = clutch.frame("plate"), part.frame("left")
         about_x = np.array([0.0, 0, 0, 1, 0, 0])
+        # a clutch with torsional stiffness and damping only
         plate = mbd.Bushing("plate", *pair, 1e4 * about_x, 50.0 * about_x)
         drive = mbd.Driver("drive", "axle", mbd.constant_speed(speed))
         system = mbd.System(
@@ -300,9 +303,10 @@ def test_solid_rotor() -> None:
     body = mbd.reduce(mesh, mbd.STEEL, interfaces=places, num_modes=8, name="shaft").body
     average = axisymmetric(body, (1, 0, 0))
     assert 1e-9 < average.provenance["deviation from a body of revolution"] < 1e-3
-    origin = [i.point[0] for i in body.interfaces]
-    poles = global_poles(on_springs(average, speed, stiffness, origin))
+    positions = [i.point[0] for i in body.interfaces]
+    poles = global_poles(on_springs(average, speed, stiffness, positions))
     beam = global_poles(on_springs(pinned_shaft(radius, mbd.STEEL.young, 8), speed, stiffness))
     beam = beam[np.abs(beam) > 1.0][:6]
-    for pole in beam:  # the section of the mesh is smaller by 1 %
+    # The section of the mesh is smaller by 1 %, and only the mesh deforms in shear.
+    for pole in beam:
         assert np.abs(poles - pole).min() < (0.007 if abs(pole) < 1000 else 0.03) * abs(pole)

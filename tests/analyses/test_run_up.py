@@ -64,8 +64,8 @@ def test_a_resonance_is_found_where_an_order_meets_it() -> None:
 
 
 def test_columns_are_added_by_their_squares() -> None:
-    both = np.stack([3 * np.cos(2 * ANGLE), 4 * np.sin(2 * ANGLE)], axis=1)
-    spectra = mbd.analyses.waterfall(TIME, both, ANGLE, axis="order")
+    columns = np.stack([3 * np.cos(2 * ANGLE), 4 * np.sin(2 * ANGLE)], axis=1)
+    spectra = mbd.analyses.waterfall(TIME, columns, ANGLE, axis="order")
     assert np.allclose(spectra.cut(2), 5, rtol=2e-3)
 
 

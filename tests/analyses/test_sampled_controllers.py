@@ -31,7 +31,10 @@ def wheel(names: tuple[str, ...] = ("motor",), dt: float = STEP) -> mbd.Simulato
     ("gain", "stable"), [(0.3, True), (1.95, True), (2.05, False), (3.0, False)]
 )
 def test_the_limit_of_a_rate_feedback(gain: float, stable: bool, dt: float) -> None:
-    """The speed of a wheel with the torque −c ω, held over a step, changes by 1 − c dt/J."""
+    """The speed of a wheel with the torque −c ω, held over a step, changes by 1 − c dt/J.
+
+    The gain is c dt/J, so that the speed decays if it is less than 2.
+    """
     simulator = wheel(dt=dt)
     with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
@@ -41,10 +44,10 @@ def test_the_limit_of_a_rate_feedback(gain: float, stable: bool, dt: float) -> N
                 break
             simulator.step({"motor": -gain * INERTIA / dt * speed})
     assert (abs(speed) < 1.0) == stable
-    texts = [w.message for w in records]
-    assert len(texts) == (not stable)
+    messages = [w.message for w in records]
+    assert len(messages) == (not stable)
     if not stable:
-        (warning,) = texts
+        (warning,) = messages
         assert isinstance(warning, AccuracyWarning) and "'motor'" in str(warning)
         assert warning.quantity == "growth of an input" and warning.value > warning.limit
 

@@ -111,9 +111,9 @@ def arm(*loads: Any, gravity: tuple[float, float, float] = GRAVITY) -> System:
 def test_a_loop_gives_the_bits_of_simulate(system: Any, t_end: float, dt: Any) -> None:
     run = simulate(system(), t_end=t_end, dt=dt)
     simulator = Simulator(system(), dt=dt, t_end=t_end)
-    again = looped(simulator)
-    assert all(np.array_equal(getattr(run, key), getattr(again, key)) for key in KEYS)
-    assert same(run.final_state, again.final_state)
+    stepped = looped(simulator)
+    assert all(np.array_equal(getattr(run, key), getattr(stepped, key)) for key in KEYS)
+    assert same(run.final_state, stepped.final_state)
     assert (run.iterations, run.factorizations) == (
         simulator.stepper.iterations,
         simulator.stepper.factorizations,
@@ -135,9 +135,9 @@ def test_redundant_constraints_and_starts_are_those_of_simulate() -> None:
 
     options: dict[str, Any] = {"start": {"main": 20.0}, "redundant": "keep"}
     run = simulate(planar_crank(pins=True), t_end=0.02, dt=1e-3, **options)
-    again = looped(Simulator(planar_crank(pins=True), t_end=0.02, dt=1e-3, **options))
-    assert np.array_equal(run.q, again.q)
-    assert np.array_equal(run.joint("guide").force, again.joint("guide").force)
+    stepped = looped(Simulator(planar_crank(pins=True), t_end=0.02, dt=1e-3, **options))
+    assert np.array_equal(run.q, stepped.q)
+    assert np.array_equal(run.joint("guide").force, stepped.joint("guide").force)
     later = Simulator(planar_crank(pins=True), dt=1e-3, **options | {"start": run.final_state})
     assert later.step().time == pytest.approx(0.021)
 
@@ -160,7 +160,7 @@ def test_a_held_force_moves_a_free_mass_exactly() -> None:
 def test_held_torques_converge_with_second_order() -> None:
     """A pendulum whose torque jumps every 0.05 s agrees with an explicit method."""
     torques = [30.0, -10.0, 50.0, 0.0, 20.0, -40.0]
-    inertia = 0.01 + 2.0
+    inertia = 0.01 + 2.0  # 2 kg at 1 m, and its own inertia
 
     def exact() -> np.ndarray:
         y = np.zeros(2)
@@ -246,8 +246,8 @@ def test_outputs_follow_the_inputs() -> None:
         state = solutions[-1].element("motor")
         assert state.power[0] == run.element("motor").power[0]
     assert values["motor.power"] != 0.0
-    one, last = solutions[0], solutions[-1]  # solutions of earlier steps keep their states
-    assert one.joint("pin").rotation_rate[0] != last.joint("pin").rotation_rate[0]
+    first, last = solutions[0], solutions[-1]  # solutions of earlier steps keep their states
+    assert first.joint("pin").rotation_rate[0] != last.joint("pin").rotation_rate[0]
 
 
 def test_solutions_of_outputs_can_be_pickled() -> None:
@@ -318,10 +318,10 @@ def test_a_restored_simulation_gives_the_same_bits(pickled: bool) -> None:
     if pickled:
         snapshot = pickle.loads(pickle.dumps(snapshot))
     states = [simulator.step() for _ in range(50)]
-    for other in (simulator, Simulator(crank(), dt=1e-4)):
-        other.restore(snapshot)
-        assert all(same(other.step(), state) for state in states)
-        assert other.stepper.iterations == simulator.stepper.iterations
+    for restored in (simulator, Simulator(crank(), dt=1e-4)):
+        restored.restore(snapshot)
+        assert all(same(restored.step(), state) for state in states)
+        assert restored.stepper.iterations == simulator.stepper.iterations
 
 
 @pytest.mark.parametrize(
@@ -370,6 +370,7 @@ def test_units_of_inputs_and_outputs() -> None:
 def test_sparse_factors_and_adaptive_steps_are_restored() -> None:
     simulator = Simulator(crank(), dt=Adaptive(1e-4), t_end=0.02)
     for sparse in (False, True):
+        # replace the direct solver of the simulator
         simulator.stepper.__dict__.update(vars(Stepper(simulator.system, sparse=sparse)))
         simulator.reset()
         for _ in range(30):
@@ -424,19 +425,19 @@ def test_a_failed_step_changes_nothing(broken: Any) -> None:
 
         return arm(JointLoad("trap", "pin", "rotation", torque))
 
-    simulator, other = (
+    simulator, reference = (
         Simulator(build(limit), dt=0.01, inputs=["motor"]) for limit in (3.0, np.inf)
     )
     for _ in range(10):
         simulator.step({"motor": 1.0})
-        other.step({"motor": 1.0})
+        reference.step({"motor": 1.0})
     state = simulator.state
     with pytest.raises(KeyboardInterrupt if broken is KeyboardInterrupt else StepError):
         simulator.step({"motor": 3e3})
     assert simulator.state is state
     assert simulator.inputs == {"motor": 1.0}
-    assert same(simulator.step({"motor": 2.0}), other.step({"motor": 2.0}))
-    assert simulator.stepper.iterations == other.stepper.iterations
+    assert same(simulator.step({"motor": 2.0}), reference.step({"motor": 2.0}))
+    assert simulator.stepper.iterations == reference.stepper.iterations
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,7 @@ def timoshenko_poles(speed: float, shear: float, elements: int = 100) -> Any:
     modulus = E / (2 * (1 + mbd.STEEL.poisson))
     size = 2 * (elements + 1)  # displacement and slope of each node in one plane
     M, K, G = np.zeros((3, size, size))
+    # B and S: derivative of the slope and shear strain per nodal value of an element
     B = np.array([0.0, -1.0, 0.0, 1.0]) / h
     S = np.array([-1 / h, -0.5, 1 / h, -0.5])  # one point of integration: no locking
     mass = h / 6 * np.array([[2.0, 1.0], [1.0, 2.0]])
@@ -89,7 +90,7 @@ def timoshenko_poles(speed: float, shear: float, elements: int = 100) -> Any:
     return poles[poles.imag > 0]
 
 
-SHEAR = 6 * 1.3**2 / (7 + 12 * 0.3 + 4 * 0.3**2)
+SHEAR = 6 * 1.3**2 / (7 + 12 * 0.3 + 4 * 0.3**2)  # 6 (1 + ν)²/(7 + 12ν + 4ν²)
 """Shear coefficient of a circle, J. R. Hutchinson, Journal of Applied Mechanics 68 (2001)."""
 
 
@@ -103,9 +104,10 @@ def test_timoshenko_rotor() -> None:
     for k in (0, 4, 8, 12):
         exact, slender = (timoshenko_poles(speeds[k], shear) for shear in (SHEAR, 1e3))
         for pole in lateral[k]:
-            near = exact[np.argmin(np.abs(exact - pole))]
-            assert abs(near - pole) < 1.5e-3 * abs(pole)
-            assert abs(near.real - pole.real) < 1e-2 * abs(near.real)
+            closest = exact[np.argmin(np.abs(exact - pole))]
+            assert abs(closest - pole) < 1.5e-3 * abs(pole)
+            assert abs(closest.real - pole.real) < 1e-2 * abs(closest.real)
+        # Without shear, the highest pole differs, and so does the one at rest (below).
         assert np.abs(slender - lateral[k, -1]).min() > 1e-2 * abs(lateral[k, -1])
     still = timoshenko_poles(0.0, SHEAR)
     assert np.abs(still - lateral[-1, -1]).min() > 1e-2 * abs(lateral[-1, -1])
@@ -130,10 +132,10 @@ def blocks(speed: float) -> mbd.System:
 @pytest.mark.parametrize("speeds", [[20.0, 45.0, 55.0, 90.0], [90.0, 30.0], [20.0]])
 def test_modes_that_cross(speeds: list[float]) -> None:
     result = poles_over_speed(blocks, speeds, num_modes=2)
-    first = int(np.argmin(result.damping_ratios[0]))
+    light = int(np.argmin(result.damping_ratios[0]))
     exact = [[np.roots([2.0, 0.4, 2 * w * w])[0], np.roots([2.0, 30.0, 5000.0])[0]] for w in speeds]
     exact_poles = np.array(exact).real + 1j * np.abs(np.array(exact).imag)
-    assert np.allclose(result.poles[:, [first, 1 - first]], exact_poles, rtol=1e-9)
+    assert np.allclose(result.poles[:, [light, 1 - light]], exact_poles, rtol=1e-9)
     assert result.frequencies.shape == result.growing.shape == (len(speeds), 2)
 
 
@@ -151,7 +153,7 @@ def suspended(angle: float) -> mbd.System:
 
 
 def test_shapes_that_change_too_much() -> None:
-    """After a sixth of a revolution, the MAC of each mode and its nearest shape is 4/9."""
+    """After a sixth of a revolution, the MAC of each mode and its nearest shape is (2/3)²."""
     with pytest.warns(AccuracyWarning, match="at 0 and 1.0472 rad/s of mode 1, 2, 3 differ"):
         result = poles_over_speed(suspended, [0.0, np.pi / 3], num_modes=3)
     assert np.allclose(result.similarity[1], 4 / 9, rtol=1e-6)

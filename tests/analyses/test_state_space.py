@@ -119,6 +119,7 @@ def test_an_oscillator_has_its_closed_form() -> None:
     s = 2j
     _, B, C, D = result.matrices
     H = C @ np.linalg.solve(s * np.eye(2) - result.matrices[0], B) + D
+    # s² m + s c + k with m = 2 kg; stiffness times −0.1 m and free length times 50 N/m are forces
     x = np.array([1.0, -0.1, 50.0]) / (2 * s * s + 0.3 * s + 50)
     assert np.allclose(H, [x, s * x, s * s * x], rtol=1e-9)
     assert np.allclose(D[2], [0.5, -0.05, 25.0], rtol=1e-9)
@@ -129,12 +130,12 @@ def test_reactions_are_outputs() -> None:
     """The driver of the rotating arm exerts the moment 2 m Ω ẋ x₀ of the Coriolis force."""
     system = oscillator(speed=4.0)
     outputs = {"moment": lambda run: run.joint("drive").moment[:, 2]}
-    along = {"r": lambda run: run.sensor("slider", axes="arm")[:, 0]}
-    result = linearize(system, consistent_state(system), inputs=["push"], outputs=outputs | along)
+    radial = {"r": lambda run: run.sensor("slider", axes="arm")[:, 0]}
+    result = linearize(system, consistent_state(system), inputs=["push"], outputs=outputs | radial)
     A, B, C, D = result.matrices
     s = 3j
     H = C @ np.linalg.solve(s * np.eye(2) - A, B) + D
-    # about the axis itself the Coriolis force has no lever arm; the spring loses m Ω²
+    # On the axis, the Coriolis force has no lever arm; the spring loses m Ω² = 2 · 16 N/m.
     assert np.abs(H[0]).max() < 1e-9
     assert np.allclose(H[1], 1 / (2 * s * s + 0.3 * s + 50 - 2 * 16), rtol=1e-9)
 
@@ -163,8 +164,8 @@ def test_a_step_response_is_that_of_a_simulation() -> None:
     outputs |= {"tip": lambda run: run.sensor("beam", "right", "velocity")[:, 1]}
     state = equilibrium(system)
     result = linearize(system, state, inputs=["motor"], outputs=outputs)
-    slowest = 2 * np.pi / np.abs(result.poles[0])
-    dt = slowest / 2000
+    period = 2 * np.pi / np.abs(result.poles[0])
+    dt = period / 2000
     simulator = Simulator(system, dt=dt, start=state, inputs=["motor"], outputs=outputs)
     steps = 600
     simulated = []

@@ -29,7 +29,10 @@ def jeffcott(
     offset: float = OFFSET,
     gravity: float = 0.0,
 ) -> mbd.System:
-    """Return an unbalanced disc in a plane on a spring, with the force −k r − cubic r² r."""
+    """Return an unbalanced disc in a plane on a spring, with the force −k r − cubic r² r.
+
+    `across` is the factor of the stiffness k along the second axis.
+    """
     frame = mbd.Frame((0, 0, 0), ALONG_X)
     ground = mbd.Ground({"o": frame})
     inertia = [0.055, 0.03, 0.03]
@@ -51,7 +54,11 @@ def jeffcott(
 @pytest.mark.parametrize("ratio", [0.3, 0.9, 0.99, 1.01, 1.2, 2.0, 20.0])
 @pytest.mark.parametrize("zeta", [0.0, 0.02, 0.3])
 def test_whirl_of_a_jeffcott_rotor(ratio: float, zeta: float) -> None:
-    """The complex amplitude is e x²/(1 − x² + 2iζx); above the critical speed it tends to −e."""
+    """The complex amplitude is e x²/(1 − x² + 2iζx), with the ratio x of the speed to the critical.
+
+    e is the distance of the centre of mass from the axis; above the critical speed, the amplitude
+    tends to −e.
+    """
     speed = ratio * CRITICAL
     system = jeffcott(speed, 2 * zeta * MASS * CRITICAL)
     state = equilibrium(system, spin=(speed, 0, 0))
@@ -108,7 +115,8 @@ def test_whirl_of_a_flexible_rotor(ratio: float) -> None:
     along_y = rest.basis[system.v_slices[k]][1]
     z = np.linalg.solve(rest.stiffness - speed**2 * rest.mass, along_y * 8.0 * 1e-4 * speed**2)
     place = state.q[system.q_slices[k]][1:3]
-    assert np.isclose(np.hypot(*place), abs(along_y @ z), rtol=2e-3)  # the shaft's own moments
+    # the shaft has small gyroscopic moments of its own
+    assert np.isclose(np.hypot(*place), abs(along_y @ z), rtol=2e-3)
     run = mbd.simulate(system, t_end=2.0 / speed, dt=0.02 / speed, start=state)
     radius = np.hypot(*run.body("disc").position[:, 1:].T)
     assert np.allclose(radius, radius[0], rtol=2e-4)
@@ -121,6 +129,7 @@ def duffing_folds(damping: float, cubic: float) -> list[float]:
     """
     radius = np.linspace(1e-5, 0.02, 400001)
     stiffness = STIFFNESS + cubic * radius**2
+    # a Ω⁴ + b Ω² + stiffness² = 0
     a = MASS**2 * (1 - OFFSET**2 / radius**2)
     b = damping**2 - 2 * MASS * stiffness
     root = np.sqrt((b**2 - 4 * a * stiffness**2).clip(0) + 0j)
@@ -152,17 +161,17 @@ def test_folds_of_a_stiffening_support() -> None:
     expected = duffing_folds(damping, cubic)
     assert len(expected) == 2
     assert np.allclose(np.sort(speed[curve.folds]), expected, rtol=1e-6)
-    one, two = curve.folds
-    assert not curve.stable[one + 1 : two].any()
-    assert curve.stable[:one].all()
-    assert curve.stable[two + 1 :].all()
+    first, last = curve.folds
+    assert not curve.stable[first + 1 : last].any()
+    assert curve.stable[:first].all()
+    assert curve.stable[last + 1 :].all()
     assert np.isclose(speed[-1], 1.5 * CRITICAL, rtol=1e-12)
-    back = continuation(
+    downward = continuation(
         lambda speed: jeffcott(speed, damping, cubic),
         (1.5 * CRITICAL, 0.9 * CRITICAL),
         spin=lambda speed: (speed, 0, 0),
     )
-    assert np.allclose(np.sort(back.parameter[back.folds]), expected, rtol=1e-6)
+    assert np.allclose(np.sort(downward.parameter[downward.folds]), expected, rtol=1e-6)
 
 
 def test_no_steady_rotation() -> None:
@@ -190,8 +199,9 @@ def whirling(speed: float, across: float) -> mbd.System:
 
 @pytest.mark.parametrize("speed", [150.0, 700.0])
 def test_flexible_rotor_on_anisotropic_bearings(speed: float) -> None:
-    """The bending of a disc in the middle has no gyroscopic moments: its exponents are those at
-    rest, up to multiples of 2πi/T.
+    """The bending with a disc in the middle has no gyroscopic moments.
+
+    The exponents of the rotating rotor are those at rest, up to multiples of 2πi/T.
     """
     period = 2 * np.pi / speed
     cycle = periodic(whirling(speed, 0.3), period, dt=period / 800, closed=1e-2)

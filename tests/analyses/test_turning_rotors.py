@@ -28,7 +28,7 @@ def rigid(speed: float, **options: Any) -> mbd.System:
     """Return a rigid rotor of 10 kg that turns in two of the films of `journal`."""
     ends = {"left": mbd.Frame((0, 0, -HALF)), "right": mbd.Frame((0, 0, HALF))}
     hub = {"o": mbd.Frame()}
-    ground, low = mbd.Ground(ends | hub), (0.0, -CLEARANCE / 2, 0.0)
+    ground, low = mbd.Ground(ends | hub), (0.0, -CLEARANCE / 2, 0.0)  # near the equilibrium
     turning: dict[str, Any] = {"omega": (0, 0, speed), "velocity": (0, 0, 0)}
     values = {"inertia": [0.08, 0.08, 0.03], "frames": ends | hub, "position": low} | options
     body = mbd.RigidBody("rotor", 10.0, **turning, **values)
@@ -150,7 +150,7 @@ def rigid_cycle() -> Any:
 
 
 def sizes(x: Any) -> Any:
-    """Return the sizes of the harmonics of an orbit in a period, whatever its start."""
+    """Return amplitudes of the first harmonics of an orbit, which do not depend on its start."""
     return np.abs(np.fft.rfft(x[:-1], axis=0))[:4]
 
 
@@ -176,14 +176,14 @@ def test_a_rigid_rotor_whirls_as_its_centre(factor: float) -> None:
         v={"slide.velocity": (u, 0, 0), "rotor.velocity": (u, v, 0)},
     )  # fmt: skip
     dt = cycle.period / (len(cycle) - 1)
-    other = periodic(
+    half = periodic(
         still, cycle.period, dt=dt, start=start, find_period=True, closed=1e-9,
         tolerance=1e-12,
     )  # fmt: skip
-    assert np.isclose(cycle.period, other.period, rtol=1e-7)
-    one, two = (sizes(c.body("rotor").position[:, :2]) for c in (cycle, other))
-    assert np.abs(one - two).max() < 1e-6 * one.max()
-    for mu in other.multipliers[:3]:  # motions without tilt
+    assert np.isclose(cycle.period, half.period, rtol=1e-7)
+    computed, expected = (sizes(c.body("rotor").position[:, :2]) for c in (cycle, half))
+    assert np.abs(computed - expected).max() < 1e-6 * computed.max()
+    for mu in half.multipliers[:3]:  # motions without tilt
         assert np.abs(cycle.multipliers - mu).min() < 1e-5
 
 
@@ -193,13 +193,13 @@ def check_against_a_long_run(cycle: Any, film: str, periods: int) -> None:
     start = replace(cycle.final_state, q=cycle.final_state.q.copy(), memory={})
     for part in cycle.system.q_slices[1:-1]:  # all bodies but the ground and the clutch
         start.q[part][0] += 0.02 * CLEARANCE
-    far = mbd.simulate(
+    long = mbd.simulate(
         cycle.system, t_end=start.time + periods * cycle.period, dt=cycle.period / steps,
         start=start, tolerance=1e-12,
     )  # fmt: skip
-    orbits = [run.element(film, axes="first").displacement[:, :2] for run in (cycle, far)]
-    one, two = sizes(orbits[0]), sizes(orbits[1][-steps - 1 :])
-    assert np.abs(one - two).max() < 1e-6 * one.max()
+    orbits = [run.element(film, axes="first").displacement[:, :2] for run in (cycle, long)]
+    of_cycle, of_run = sizes(orbits[0]), sizes(orbits[1][-steps - 1 :])
+    assert np.abs(of_cycle - of_run).max() < 1e-6 * of_cycle.max()
 
 
 @pytest.mark.slow
@@ -219,25 +219,25 @@ def test_a_flexible_rotor_against_a_long_run(factor: float) -> None:
     slowest = np.sort(np.abs(cycle.multipliers))[-2]
     check_against_a_long_run(cycle, "left film", int(np.ceil(np.log(1e-5) / np.log(slowest))))
     run = cycle.repeated(3)
-    again = mbd.simulate(
+    simulated = mbd.simulate(
         cycle.system, t_end=run.time[-1], dt=cycle.period / 80, start=cycle.states[0],
         tolerance=1e-12,
     )  # fmt: skip
     for body in ("shaft", "disc", "clutch"):
         for name in ("position", "velocity", "omega"):
-            one, two = (getattr(r.body(body), name) for r in (run, again))
-            assert np.allclose(one, two, rtol=0, atol=1e-6 * np.abs(one).max() + 1e-12)
+            exact, value = (getattr(r.body(body), name) for r in (run, simulated))
+            assert np.allclose(exact, value, rtol=0, atol=1e-6 * np.abs(exact).max() + 1e-12)
     eta = run.body("shaft").eta
-    assert np.allclose(eta, again.body("shaft").eta, atol=1e-5 * np.abs(eta).max())
-    assert np.allclose(run.angles, again.angles, atol=1e-6)
+    assert np.allclose(eta, simulated.body("shaft").eta, atol=1e-5 * np.abs(eta).max())
+    assert np.allclose(run.angles, simulated.angles, atol=1e-6)
 
 
 def test_systems_that_are_no_round_rotors_are_named() -> None:
     """Unbalances, loads that rotate or depend on time, and rotors without a drive are errors."""
-    start = {"axes": "global", "find_period": True, "dt": 1e-4}
+    settings = {"axes": "global", "find_period": True, "dt": 1e-4}
     for options in ({"centre": (1e-5, 0, 0)}, {"inertia": [0.08, 0.07, 0.03]}):
         with pytest.raises(InputError, match=r"'rotor', .* is different"):
-            periodic(rigid(1200.0, **options), 0.01, **start)  # type: ignore[arg-type]
+            periodic(rigid(1200.0, **options), 0.01, **settings)  # type: ignore[arg-type]
     system = rigid(1200.0)
     frame = system.bodies[1].frame("left")
 
@@ -249,18 +249,18 @@ def test_systems_that_are_no_round_rotors_are_named() -> None:
         mbd.force("push", frame, push),
     ):
         loads = [*system.loads, load]
-        other = mbd.System(system.bodies, system.joints, drivers=system.drivers, loads=loads)
+        changed = mbd.System(system.bodies, system.joints, drivers=system.drivers, loads=loads)
         with pytest.raises(InputError, match="'push' is different"):
-            periodic(other, 0.01, **start)  # type: ignore[arg-type]
+            periodic(changed, 0.01, **settings)  # type: ignore[arg-type]
     drive = mbd.Driver("drive", "axle", lambda t: (1200 * t + 5 * t * t, 1200 + 10 * t, 10.0))
-    other = mbd.System(system.bodies, system.joints, drivers=[drive], loads=system.loads)
+    changed = mbd.System(system.bodies, system.joints, drivers=[drive], loads=system.loads)
     with pytest.raises(InputError, match=r"'drive'.* is different"):
-        periodic(other, 0.01, **start)  # type: ignore[arg-type]
+        periodic(changed, 0.01, **settings)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no body turns"):
-        periodic(journal(1200.0), 0.01, **start)  # type: ignore[arg-type]
+        periodic(journal(1200.0), 0.01, **settings)  # type: ignore[arg-type]
     free = mbd.System(system.bodies, system.joints, loads=system.loads, gravity=GRAVITY)
     with pytest.raises(InputError, match="no driver turns"):
-        periodic(free, 0.01, **start)  # type: ignore[arg-type]
+        periodic(free, 0.01, **settings)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("period", [0.0123, pytest.param(0.031, marks=pytest.mark.slow)])

@@ -44,6 +44,7 @@ def random_numbers(seed: int) -> Numbers:
 
 def complete_body(n: int, numbers: Numbers, masses: int = 20) -> mbd.ReducedBody:
     """Return a body with every optional part; the moments are those of point masses."""
+    # row 0 holds the positions of the point masses, the other rows their modes
     psi = np.concatenate([numbers(1, masses, 3), 0.01 * numbers(n, masses, 3)])
     weights = 0.1 + np.abs(numbers(masses))
     factor = numbers(n, n)

@@ -96,7 +96,7 @@ class Lattice:
     def _stiffening(self) -> Stiffening:
         """Return the geometric stiffness of unit loads with inertia relief, as `reduce` does."""
         loads = np.zeros((3 * len(self.x), 18))
-        coordinates = np.zeros((self.T.shape[1], 18))
+        coordinates = np.zeros((self.T.shape[1], 18))  # unit wrenches at the ends
         for c, (i, j) in enumerate(SPINS):
             w = np.zeros((3, 3))
             w[i, j] = w[j, i] = 1.0

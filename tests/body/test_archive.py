@@ -129,8 +129,8 @@ def test_flipped_bits_of_a_body(tmp_path: Path) -> None:
     path = body().save(tmp_path / "rod.npz")
     data, rng = path.read_bytes(), np.random.default_rng(1)
     directory = rng.choice(directory_bits(data), 1500, replace=False).tolist()
-    others = rng.choice(8 * len(data), 500, replace=False).tolist()
-    count = count_errors(path, [*directory, *others], lambda: contents(path), BodyFileError)
+    anywhere = rng.choice(8 * len(data), 500, replace=False).tolist()
+    count = count_errors(path, [*directory, *anywhere], lambda: contents(path), BodyFileError)
     assert 1200 < count < 2000
 
 
@@ -140,13 +140,13 @@ def test_a_name_in_the_directory_cannot_hide_an_array(tmp_path: Path) -> None:
     data = path.read_bytes()
     for name in (b"stiffening_spin.npy", b"skin_points.npy", b"stress_modes.npy"):
         assert data.count(name) == 2
-        other = bytes([name[0] ^ 1]) + name[1:]
-        path.write_bytes(data.replace(name, other))
+        changed = bytes([name[0] ^ 1]) + name[1:]
+        path.write_bytes(data.replace(name, changed))
         with pytest.raises(BodyFileError) as error:
             ReducedBody.load(path)
         assert error.value.path == str(path)
         cut = data.rindex(name)  # only the directory
-        path.write_bytes(data[:cut] + other + data[cut + len(name) :])
+        path.write_bytes(data[:cut] + changed + data[cut + len(name) :])
         with pytest.raises(BodyFileError):
             ReducedBody.load(path)
 
@@ -187,10 +187,10 @@ def test_files_of_version_0_1_are_read_with_a_warning(tmp_path: Path) -> None:
     before = contents(path)
     resaved(path, {"version": 1}, ("arrays", "sha256"))
     with pytest.warns(FileWarning, match=r"rod\.npz"):
-        again = ReducedBody.load(path)
+        loaded = ReducedBody.load(path)
     with pytest.warns(FileWarning):
         assert contents(path).replace('"version": 1', '"version": 2') == before
-    assert again.stiffening is not None and again.stress is not None
+    assert loaded.stiffening is not None and loaded.stress is not None
 
 
 def test_damage_to_files_of_version_0_1(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_stale_parts_are_removed(tmp_path: Path) -> None:
     host = socket.gethostname()
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    dead, old, elsewhere, alive, other, edited = (
+    dead, old, elsewhere, alive, of_crank, edited = (
         tmp_path / name
         for name in (
             f".{path.name}.{host}.{ended.pid}.part",
@@ -263,7 +263,7 @@ def test_stale_parts_are_removed(tmp_path: Path) -> None:
         old,
         elsewhere,
         alive,
-        other,
+        of_crank,
         edited,
         tmp_path / f".{path.name}.{ended.pid}.part",
     ]
@@ -273,7 +273,7 @@ def test_stale_parts_are_removed(tmp_path: Path) -> None:
     os.utime(old, (long_ago, long_ago))
     body().save(path)
     left = {p for p in tmp_path.iterdir() if p != path}
-    assert left == {elsewhere, alive, other, edited}
+    assert left == {elsewhere, alive, of_crank, edited}
     assert not temporary_path(path).exists()
 
 

@@ -53,8 +53,8 @@ def test_rayleigh_ratio_of_each_mode(body: ReducedBody) -> None:
     damping = Rayleigh(mass=30.0, stiffness=2e-7)
     w = 2 * np.pi * body.frequencies
     expected = 0.5 * (30.0 / w + 2e-7 * w)
-    for one in (body, mixed(body)):
-        assert np.allclose(ratios(one.with_damping(damping)), expected, rtol=1e-7)
+    for variant in (body, mixed(body)):
+        assert np.allclose(ratios(variant.with_damping(damping)), expected, rtol=1e-7)
     assert np.allclose(damping.ratio(body.frequencies), expected, rtol=1e-12)
 
 
@@ -72,11 +72,11 @@ def test_modal_ratios_in_any_coordinates(body: ReducedBody, number: str) -> None
     n = body.num_modes
     expected = np.full(n, 0.03) if number == "one" else np.linspace(0.0, 0.04, n)
     damping = ModalDamping(0.03 if number == "one" else expected)
-    for one in (body, mixed(body)):
-        damped = one.with_damping(damping)
+    for variant in (body, mixed(body)):
+        damped = variant.with_damping(damping)
         assert np.allclose(ratios(damped), expected, rtol=1e-6, atol=1e-9)
         # the eigenvectors are those without damping: M⁻¹C and M⁻¹K commute
-        A, B = (np.linalg.solve(one.mass, X) for X in (damped.damping, one.stiffness))
+        A, B = (np.linalg.solve(variant.mass, X) for X in (damped.damping, variant.stiffness))
         assert np.abs(A @ B - B @ A).max() < 1e-9 * np.abs(A).max() * np.abs(B).max()
 
 
@@ -85,8 +85,8 @@ def test_dampings_add_up_and_replace(body: ReducedBody) -> None:
     together = body.with_damping(*parts).damping
     apart = sum(body.with_damping(part).damping for part in parts)
     assert np.allclose(together, apart, rtol=1e-14)
-    again = body.with_damping(*parts).with_damping(Rayleigh(mass=10.0))
-    assert np.allclose(again.damping, 10.0 * body.mass)
+    replaced = body.with_damping(*parts).with_damping(Rayleigh(mass=10.0))
+    assert np.allclose(replaced.damping, 10.0 * body.mass)
     assert not body.with_damping(*parts).with_damping().damping.any()
     assert not body.damping.any()
 
@@ -160,9 +160,8 @@ def test_logarithmic_decrement_of_a_simulated_mode(
     z = (-zeta + 1j * np.sqrt(1 - zeta**2)) * w / (200 * body.frequencies[mode]) / 2
     exponent = np.log((1 + z) / (1 - z))
     assert measured == pytest.approx(-2 * np.pi * exponent.real / exponent.imag, rel=2e-5)
-    assert (
-        np.abs(out[:, 2:]).max() < 1e-12
-    )  # m, and half rotations in rad; the body falls by millimetres
+    # m, and half rotations in rad; the body falls by millimetres
+    assert np.abs(out[:, 2:]).max() < 1e-12
 
 
 @contextmanager

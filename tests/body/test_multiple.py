@@ -14,7 +14,7 @@ from tests.body.test_reduced_body import body
 
 
 def test_end_of_group() -> None:
-    """Two values belong to one group if they differ by less than 1e-6 of them, or by round-off."""
+    """Values belong to one group if they differ by less than 1e-6 of them, or by their errors."""
     values = np.array([1.0, 4.0, 4.0 + 3e-6, 4.0 + 6e-6, 4.1, 9.0])
     assert [end_of_group(values, k) for k in range(7)] == [0, 1, 4, 4, 4, 5, 6]
     errors = np.full(6, 0.06)

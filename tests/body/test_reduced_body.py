@@ -32,18 +32,18 @@ def body(num_modes: int = 3) -> ReducedBody:
 
 def test_modes_have_one_numbering() -> None:
     """Mode k of the table is mode k of `selected` and of titles, and row k - 1 of arrays."""
-    one = body(4)
-    lines = [line.split() for line in one.summary().splitlines()]
-    for k, mode in enumerate(one.modes, 1):
+    four = body(4)
+    lines = [line.split() for line in four.summary().splitlines()]
+    for k, mode in enumerate(four.modes, 1):
         label = mode.label.split()
         assert any(words[: len(label) + 1] == [str(k), *label] for words in lines)
-        few = one.selected([k])
-        assert few.modes == (mode,)
-        assert few.stiffness.item() == one.stiffness[k - 1, k - 1]
-        assert mode_titles(one.modes)[k - 1].startswith(f"{k}: {mode.label}")
+        single = four.selected([k])
+        assert single.modes == (mode,)
+        assert single.stiffness.item() == four.stiffness[k - 1, k - 1]
+        assert mode_titles(four.modes)[k - 1].startswith(f"{k}: {mode.label}")
     for wrong in (0, 5):
         with pytest.raises(InputError, match=r"every entry of modes must be .* from 1 to 4"):
-            one.selected([wrong])
+            four.selected([wrong])
 
 
 def test_mass_properties_are_those_of_the_particles() -> None:
@@ -85,7 +85,7 @@ def test_truncated_and_rigid() -> None:
 
 
 def same(one: ReducedBody, two: ReducedBody) -> None:
-    """Assert that two bodies have equal arrays, names and modes."""
+    """Assert that two bodies have equal matrices, names, modes, interfaces, points and skins."""
     for key in ("first_moments", "second_moments", "mass", "stiffness", "damping"):
         assert np.array_equal(getattr(one, key), getattr(two, key))
     assert (one.name, one.total_mass, one.reference) == (two.name, two.total_mass, two.reference)
@@ -125,7 +125,7 @@ def test_a_truncated_file_is_refused_at_every_length(tmp_path: Path) -> None:
 def test_a_damaged_array_is_refused(tmp_path: Path) -> None:
     path = body().save(tmp_path / "rod.npz")
     data = bytearray(path.read_bytes())
-    start = data.index(b"second_moments.npy") + 300
+    start = data.index(b"second_moments.npy") + 300  # inside of the numbers
     data[start : start + 8] = b"\xff" * 8
     path.write_bytes(bytes(data))
     with pytest.raises(BodyFileError) as error:

@@ -33,9 +33,9 @@ def test_exponential_is_a_rotation_by_the_angle(angle: float) -> None:
 
 
 def test_products_of_quaternions_are_products_of_rotations() -> None:
-    one, two = (so3.exp_quaternion(theta) for theta in vectors(1.3)[:2])
-    product = so3.multiply_quaternions(one, two)
-    expected = so3.rotation_matrix(one) @ so3.rotation_matrix(two)
+    first, second = (so3.exp_quaternion(theta) for theta in vectors(1.3)[:2])
+    product = so3.multiply_quaternions(first, second)
+    expected = so3.rotation_matrix(first) @ so3.rotation_matrix(second)
     assert np.allclose(so3.rotation_matrix(product), expected, atol=1e-15)
 
 

@@ -52,6 +52,7 @@ def test_principal_values_are_eigenvalues(spread: float) -> None:
     A = 0.5 * (A + A.transpose(0, 2, 1))
     components = np.array([A[:, i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))])
     expected = np.linalg.eigvalsh(A)[:, ::-1].T
+    # the entries are up to 8e8
     assert np.abs(principal_values(components) - expected).max() < 1e-14 * 8e8
     assert not principal_values(np.zeros((6, 2))).any()
 
@@ -75,8 +76,8 @@ def test_quantities_follow_from_the_tensor(modes: StressModes, history: SimpleNa
     for name, values in expected.items():
         assert modes.values(name, history).shape == values.shape
         assert np.allclose(modes.values(name, history), values, rtol=0, atol=1e-13 * size), name
-    some = modes.values("stress", history, stride=100)
-    assert np.allclose(some, s[::100], rtol=0, atol=1e-13 * size)
+    strided = modes.values("stress", history, stride=100)
+    assert np.allclose(strided, s[::100], rtol=0, atol=1e-13 * size)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +105,7 @@ def test_the_first_of_equal_instants_counts() -> None:
 
 
 def test_several_ingredients_are_stacked() -> None:
-    """The energy density is ½ σ:ε with the strain of a unit modulus."""
+    """The energy density is ½ σ:ε; the strain ε of this test is equal to σ."""
     rng = np.random.default_rng(1)
     s, eta = rng.standard_normal((6, 5, 3)), rng.standard_normal((9, 3))
     value, row = envelope_over_time([s, s], eta, quantity("strain energy density"))
@@ -132,10 +133,10 @@ def test_stress_modes_are_kept_in_the_file(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     stress = StressModes(rng.standard_normal((4, 3)), rng.standard_normal((6, 4, 2)))
     body = one_mode_body().replace(stress=stress)
-    again = ReducedBody.load(body.save(tmp_path / "body.npz"))
-    assert again.stress is not None
-    assert np.array_equal(again.stress.points, stress.points)
-    assert np.array_equal(again.stress.stress, stress.stress)
+    loaded = ReducedBody.load(body.save(tmp_path / "body.npz"))
+    assert loaded.stress is not None
+    assert np.array_equal(loaded.stress.points, stress.points)
+    assert np.array_equal(loaded.stress.stress, stress.stress)
     assert ReducedBody.load(one_mode_body().save(tmp_path / "without.npz")).stress is None
     shorter = body.truncated(1).stress
     assert shorter is not None

@@ -237,7 +237,7 @@ def _name_of(call: Any) -> str:
 
 
 def _finish(result: Any) -> None:
-    """Release PETSc objects and figures."""
+    """Close the figures if the result is one."""
     if type(result).__module__.startswith("matplotlib"):
         import matplotlib.pyplot as plt
 

@@ -227,7 +227,7 @@ class Bench:
     # ---- matrices and files
     @cached_property
     def matrices(self) -> Any:
-        """A chain of eight particles in space with springs between all of them."""
+        """Eight particles at the corners of a cube with springs between all of them."""
         grid = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)], dtype=float)
         K = np.zeros((24, 24))
         for a in range(8):
@@ -312,12 +312,12 @@ class Bench:
 
 
 def mesh_builder(model: Any) -> None:
-    """Mesh a box with one named end."""
+    """Mesh a box with two named faces."""
     model.occ.addBox(0, 0, 0, LENGTH, 0.02, 0.012)
     model.occ.synchronize()
-    ends = [tag for dim, tag in model.getEntities(2)]
+    faces = [tag for dim, tag in model.getEntities(2)]
     model.addPhysicalGroup(3, [1], name="body")
-    model.addPhysicalGroup(2, ends[:1], name="left")
-    model.addPhysicalGroup(2, ends[1:2], name="right")
+    model.addPhysicalGroup(2, faces[:1], name="left")
+    model.addPhysicalGroup(2, faces[1:2], name="right")
     model.mesh.setSize(model.getEntities(0), 0.02)
     model.mesh.generate(3)

@@ -21,7 +21,7 @@ _PERIOD = 2 * np.pi / 9
 
 
 def _system(k: float = 40.0, push: float = 0.0, speed: float = 9.0) -> mbd.System:
-    """Return a pendulum with a spring and a harmonic torque."""
+    """Return a pendulum with a spring, a harmonic torque and the gravity `push`."""
     ground = mbd.Ground({"pin": mbd.Frame()})
     bob = mbd.RigidBody("bob", 2.0, [0.01] * 3, (0.1, 0, 0), frames={"pin": mbd.Frame()})
     pin = mbd.revolute("pin", ground.frame("pin"), bob.frame("pin"))
@@ -34,7 +34,7 @@ def _system(k: float = 40.0, push: float = 0.0, speed: float = 9.0) -> mbd.Syste
 
 
 def _pushed(speed: float) -> mbd.System:
-    """Return the pendulum with a speed of the torque."""
+    """Return the pendulum with a torque of another frequency."""
     return _system(speed=speed)
 
 

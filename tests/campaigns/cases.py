@@ -59,7 +59,7 @@ class TimeUpError(BaseException):
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise `TimeUpError` in the main thread after some seconds, again and again."""
+    """Raise `TimeUpError` in the main thread after some seconds, and again every second."""
 
     def stop(*_: Any) -> None:
         raise TimeUpError

@@ -1,4 +1,4 @@
-"""A hash of all numbers and texts in a result, to see whether two are the same, and finite."""
+"""Hashes of the numbers and texts in results, for comparisons, and a check for finite numbers."""
 
 from __future__ import annotations
 

@@ -45,6 +45,7 @@ def cases(folder: Path, *, only: str | None = None, seed: int = 0) -> Iterator[C
         if only not in (None, place):
             continue
         for way in WAYS:
+            # only rank 0 saves; the command line gets all faults, the others only the first one
             for ranks, rank in ((2, 0),) if place == "save" else ((2, 1), (3, 0)):
                 for fault in FAULTS[: 5 if way == "command line" else 1]:
                     options = {

@@ -36,7 +36,7 @@ def _mesh(bench: Bench, path: Path) -> Any:
 
 
 def _case(bench: Bench, path: Path) -> Any:
-    """Continue a study of one case, which is done again if its file is damaged."""
+    """Continue a study of one case, which is computed again if its file is damaged."""
     folder = path.with_suffix("")
     folder.mkdir(exist_ok=True)
     shutil.copy(path, folder / "case-000000.npz")

@@ -46,6 +46,9 @@ class Saved:
     """Two objects of a kind, how they are loaded, and the hashes of both when loaded.
 
     Attributes:
+        objects: Both objects.
+        load: Function that loads an object from a path.
+        digests: Hashes of both objects when loaded.
         path: A file that holds the first object, in a folder of its own.
         calls: Number of calls and returns in a save of the second one to `path`.
     """
@@ -116,7 +119,7 @@ def cases(folder: Path, *, only: str | None = None, seed: int = 0) -> Iterator[C
     if only in (None, "checkpoint"):
         path = bench.folder / "kill-run"
         expected = digest(mbd.simulate(bench.crank, **RUN))
-        calls = int(0.99 * _count(lambda: _checkpointed(bench, path)))  # (it must not end before)
+        calls = int(0.99 * _count(lambda: _checkpointed(bench, path)))  # (kill before the end)
         for way, kill in (("call", _at_call(calls)), ("time", _after_time(0.3))):
             for number in range(KILLS):
                 rng = random.Random(f"{seed} checkpoint {way} {number}")

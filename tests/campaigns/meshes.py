@@ -30,6 +30,7 @@ class File:
         cells: Nodes of each tetrahedron.
         facets: Nodes and number of the group of each triangle.
         groups: Dimension, number and name of each group.
+        quadratic: Nodes of each tetrahedron of second order.
     """
 
     def __init__(self, rng: random.Random, shift: float = 0.0) -> None:
@@ -82,7 +83,7 @@ class File:
 
 
 def _end(n: list[int]) -> Iterator[list[tuple[int, int, int]]]:
-    """Return the triangles of the face x = 0."""
+    """Yield the triangles of the face x = 0, each as three places in the grid."""
     for j, k in product(range(n[1]), range(n[2])):
         a, b, c, d = (0, j, k), (0, j + 1, k), (0, j + 1, k + 1), (0, j, k + 1)
         yield [a, b, c]

@@ -188,7 +188,7 @@ def _work(options: Mapping[str, Any], log: Path) -> None:
 def _chosen(cases: Any, options: Mapping[str, Any]) -> list[tuple[int, Case]]:
     """Return the cases with their numbers; for the short form a random sample of them.
 
-    The sample has as many cases of each group and item as possible.
+    The sample has equal numbers of cases of each group and item as far as possible.
     """
     numbered = list(enumerate(cases))
     if options["short"]:

@@ -60,7 +60,7 @@ def product(seed: int) -> np.ndarray:
 def crank(speed: float, damping: float, rod: ReducedBody) -> Solution:
     """Return a short run of a flexible slider-crank.
 
-    The mechanism cannot be built without damping.
+    A negative damping ratio raises an error.
     """
     system = slider_crank(
         rod, crank_radius=0.15, crank_mass=0.36, piston_mass=0.0755, speed=speed,

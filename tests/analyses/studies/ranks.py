@@ -25,7 +25,7 @@ def sweep_on_ranks(comm: MPI.Intracomm, *arguments: Any, **options: Any) -> xarr
                 study = sweep(*arguments, executor=executor, **options)
             except Exception as error:
                 problem = error
-    # (an error with a dataset in it cannot be sent)
+    # Only rank 0 raises the error itself: one with a dataset in it cannot be sent to other ranks.
     failed = comm.bcast(problem is not None)
     if problem is not None:
         raise problem

@@ -106,8 +106,8 @@ def test_changes_give_a_warning(tmp_path: Path, old: str, new: str) -> None:
     assert SOURCE.count(old) == 1
     first, messages = result(tmp_path, SOURCE)
     assert messages == []
-    again, messages = result(tmp_path, SOURCE.replace(old, new))
-    assert again == first
+    second, messages = result(tmp_path, SOURCE.replace(old, new))
+    assert second == first
     (message,) = messages
     assert message.quantity == "saved cases" and message.value == 2
     assert "'run'" in str(message) and str(tmp_path / "study") in str(message)
@@ -134,16 +134,16 @@ def test_constants_of_other_modules_of_the_user(tmp_path: Path) -> None:
     first, _ = result(tmp_path, SOURCE)
     settings = SETTINGS.replace("OTHER = 1.0", "OTHER = 2.0")
     assert result(tmp_path, SOURCE, settings) == (first, [])
-    again, (message,) = result(tmp_path, SOURCE, SETTINGS.replace("10.0", "11.0"))
-    assert again == first and "'run'" in str(message)
+    second, (message,) = result(tmp_path, SOURCE, SETTINGS.replace("10.0", "11.0"))
+    assert second == first and "'run'" in str(message)
 
 
 def test_functions_among_the_arguments(tmp_path: Path) -> None:
     laws = [eval(f"lambda x: {factor} * x") for factor in (2.0, 3.0, 2.0)]
     first, messages = result(tmp_path, SOURCE, fixed={"law": laws[0]})
     assert messages == []
-    again, (message,) = result(tmp_path, SOURCE, fixed={"law": laws[1]})
-    assert again == first and "fixed argument 'law'" in str(message)
+    second, (message,) = result(tmp_path, SOURCE, fixed={"law": laws[1]})
+    assert second == first and "fixed argument 'law'" in str(message)
     assert result(tmp_path, SOURCE, fixed={"law": laws[2]}) == (first, [])
 
 
@@ -155,5 +155,5 @@ def test_other_versions_of_python_cannot_be_compared(
     monkeypatch.setattr(
         case_files, "_code_changes", lambda saved, new: changes(saved | {"Python": "2.7"}, new)
     )
-    again, (message,) = result(tmp_path, SOURCE)
-    assert again == first and "2.7" in str(message)
+    second, (message,) = result(tmp_path, SOURCE)
+    assert second == first and "2.7" in str(message)

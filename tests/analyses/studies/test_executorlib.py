@@ -61,11 +61,11 @@ def executorlib() -> Iterator[Any]:
 def test_runs_on_the_processes_of_executorlib(executorlib: Any) -> None:
     grid = {"speed": [20.0, 30.0], "damping": [0.01]}
     fixed = {"rod": slender_rod(bending=2, axial=0)}
-    here = sweep(crank, grid, fixed=fixed, workers=1)
+    local = sweep(crank, grid, fixed=fixed, workers=1)
     with executorlib.SingleNodeExecutor(max_workers=2, block_allocation=True) as executor:
         study = sweep(crank, grid, fixed=fixed, executor=executor)
     left_out = ["case_seconds", "case_traceback"]
-    assert here.drop_vars(left_out).identical(study.drop_vars(left_out))
+    assert local.drop_vars(left_out).identical(study.drop_vars(left_out))
 
 
 SCRIPT = """
@@ -100,6 +100,7 @@ def test_reductions_on_two_ranks_each(executorlib: Any, tmp_path: Path) -> None:
     script = tmp_path / "reductions.py"
     script.write_text(SCRIPT, encoding="utf-8")
     launcher = "OMPI_", "PMIX_", "PMI_", "PRTE_", "HYDRA_", "MPI_LOCAL"
+    # the script starts MPI programs, so that it must not appear to run inside of another one
     clean = {k: v for k, v in os.environ.items() if not k.startswith(launcher)}
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     run = subprocess.run(

@@ -36,13 +36,14 @@ def test_workers_give_the_bits_of_this_process() -> None:
     studies = []
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         for choice in ({"workers": 1}, {"workers": 2}, {"executor": pool}):
+            # the three cases with the damping -1 fail
             with pytest.warns(errors.MbdWarning) as warnings:
                 studies.append(sweep(crank, grid, fixed={"rod": rod}, **choice))
             assert [getattr(w.message, "value", None) for w in warnings] == [3]
-    here = studies[0].drop_vars(["case_seconds", "case_traceback"])
-    assert "rod.eta" in here
+    local = studies[0].drop_vars(["case_seconds", "case_traceback"])
+    assert "rod.eta" in local
     for study in studies[1:]:
-        assert here.identical(study.drop_vars(["case_seconds", "case_traceback"]))
+        assert local.identical(study.drop_vars(["case_seconds", "case_traceback"]))
     assert dict(os.environ) == before
 
 
@@ -103,7 +104,7 @@ def alive(process: int) -> bool:
 
 
 def wait(what: str, seconds: float = 120.0) -> Iterator[None]:
-    """Yield again and again until the caller breaks."""
+    """Yield every 20 ms until the caller breaks; raise an error after some seconds."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         yield
@@ -134,7 +135,7 @@ def test_a_study_that_is_stopped_goes_on(
             break
     assert child.poll() is None, child.stderr.read()
     if group:
-        os.killpg(child.pid, number)  # as a terminal does
+        os.killpg(child.pid, number)  # a terminal signals workers, too
     else:
         child.send_signal(number)
     output = child.communicate(timeout=60)[1]
@@ -153,7 +154,7 @@ def test_a_study_that_is_stopped_goes_on(
     done = np.flatnonzero(part["case_status"] == "done").tolist()
     assert 3 <= len(done) < 40
     assert part["result"].values[done].tolist() == [NUMBERS[k] ** 2 for k in done]
-    # only the cases that are not finished are computed here
+    # This call computes the cases that are not finished, and no others.
     (folder / "at-once").touch()
     whole = sweep(noted_slowly, {"x": NUMBERS}, workers=1, **settings)
     assert whole["result"].values.tolist() == [x * x for x in NUMBERS]

@@ -67,9 +67,9 @@ def test_ranks_share_the_cases(comm: MPI.Intracomm, shared: Path) -> None:
     study = sweep_on_ranks(comm, noted, {"x": numbers}, fixed={"folder": str(folder)})
     assert study["result"].values.tolist() == [x * x for x in numbers]
     assert calls(folder) == dict.fromkeys(sorted(numbers), 1)
-    who = {int(path.name.split("-")[2]) for path in folder.iterdir()}
+    processes = {int(path.name.split("-")[2]) for path in folder.iterdir()}
     ranks = comm.allgather(os.getpid())
-    assert who <= set(ranks[1:] or ranks)
+    assert processes <= set(ranks[1:] or ranks)
 
 
 def test_numbers_are_the_same_bits_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
@@ -118,7 +118,7 @@ def test_ctrl_c_on_a_rank(comm: MPI.Intracomm, ctrl_c: None) -> None:
         study["result"].values[status == "done"].tolist()
         == np.flatnonzero(status == "done").tolist()
     )
-    if comm.size <= 2:  # (one after the other)
+    if comm.size <= 2:  # (a single process computes one case after the other)
         assert status.tolist() == ["done"] + 5 * ["missing"]
 
 
@@ -166,16 +166,17 @@ def test_finished_cases_are_not_computed_again(comm: MPI.Intracomm, shared: Path
     first = sweep_on_ranks(comm, noted, {"x": numbers}, **settings)
     if comm.rank == 0:
         (path / "case-000002.npz").unlink()
+        # case 0 (x = 3) becomes incomplete, and case 2 (x = 4) is missing
         data = (path / "case-000000.npz").read_bytes()
         (path / "case-000000.npz").write_bytes(data[:100])
     comm.Barrier()
     with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
-        again = sweep_on_ranks(comm, noted, {"x": numbers}, **settings)
+        second = sweep_on_ranks(comm, noted, {"x": numbers}, **settings)
     left_out = [w for w in records if isinstance(w.message, errors.FileWarning)]
     assert len(left_out) == (comm.rank == 0)
     assert calls(folder) == {1: 1, 3: 2, 4: 2, 5: 1}
-    assert again["result"].values.tolist() == first["result"].values.tolist() == [9, 1, 16, 25]
+    assert second["result"].values.tolist() == first["result"].values.tolist() == [9, 1, 16, 25]
     # one process reads all results from the folder, without a call
     for workers in (0, 1):
         alone = sweep(noted, {"x": numbers}, workers=workers, **settings)
@@ -197,8 +198,8 @@ def test_failures_are_kept_and_tried_again_on_request(folder: Path) -> None:
     with pytest.raises(StudyError) as error:
         sweep(law, GRID, **settings, on_error="raise")
     assert error.value.cases == [1, 3, 5]
-    again = (tried["case_seconds"] != first["case_seconds"]).values
-    assert again.tolist() == (first["case_error"] != "").values.tolist()
+    repeated = (tried["case_seconds"] != first["case_seconds"]).values
+    assert repeated.tolist() == (first["case_error"] != "").values.tolist()
 
 
 @pytest.mark.parametrize(
@@ -236,12 +237,12 @@ def test_the_identity_of_a_study(folder: Path) -> None:
     settings = {"parameters": {"x": [1.0, 2.0]}, "workers": 1, "path": folder / "study"}
     rod = slender_rod()
     first = sweep(scaled(2.0), fixed={"rod": rod}, **settings)
-    again = sweep(scaled(2.0), fixed={"rod": slender_rod()}, **settings)
+    second = sweep(scaled(2.0), fixed={"rod": slender_rod()}, **settings)
     listed = settings | {"parameters": [{"x": np.float64(1.0)}, {"x": 2.0}]}
-    assert again.identical(first)
+    assert second.identical(first)
     assert sweep(scaled(2.0), fixed={"rod": rod}, **listed)["result"].dims == ("case",)
-    lighter = rod.replace(stiffness=2 * rod.stiffness, modes=())
-    for run, fixed in ((scaled(3.0), rod), (scaled(2.0), lighter)):
+    stiffer = rod.replace(stiffness=2 * rod.stiffness, modes=())
+    for run, fixed in ((scaled(3.0), rod), (scaled(2.0), stiffer)):
         with pytest.raises(RunFileError):
             sweep(run, fixed={"rod": fixed}, **settings)
 
@@ -285,6 +286,6 @@ def test_ctrl_c_keeps_finished_cases(folder: Path, ctrl_c: None) -> None:
     assert study["case_status"].values.tolist() == ["done", "done", "missing", "missing"]
     assert np.isnan(study["result"].values[2:]).all()
     assert study["result"].values[:2].tolist() == [10, 20]
-    again = sweep(interrupted, {"x": numbers}, workers=0, **settings)
-    assert again.identical(study)
+    loaded = sweep(interrupted, {"x": numbers}, workers=0, **settings)
+    assert loaded.identical(study)
     assert not list(path.glob(".*"))

@@ -49,8 +49,8 @@ def test_failures_are_results(study: xarray.Dataset) -> None:
     assert study["case_status"].values.tolist() == [["done", "failed"]] * 3
     case = study.sel(x=2.0, y=0.0)
     assert case["case_error"].item() == "ZeroDivisionError: no ratio for x = 2.0"
-    place = case["case_traceback"].item()
-    assert place.rstrip().endswith(case["case_error"].item()) and "in law" in place
+    trace = case["case_traceback"].item()
+    assert trace.rstrip().endswith(case["case_error"].item()) and "in law" in trace
     assert (study["case_seconds"] >= 0).all()
     assert (study["case_error"].sel(y=8.0) == "").all()
 
@@ -113,8 +113,8 @@ def test_names_of_dimensions_are_unique() -> None:
 def test_saved_and_read_back(study: xarray.Dataset, tmp_path: Path) -> None:
     path = tmp_path / f"study{MPI.COMM_WORLD.rank}.nc"
     study.to_netcdf(path)
-    with xarray.open_dataset(path) as again:
-        xarray.testing.assert_identical(again.load(), study)
+    with xarray.open_dataset(path) as loaded:
+        xarray.testing.assert_identical(loaded.load(), study)
     table = study[["ratio", "case_error"]].to_dataframe()
     assert table.loc[(2.0, 8.0), "ratio"] == 0.25
     assert table.loc[(2.0, 0.0), "case_error"].startswith("ZeroDivisionError")
@@ -130,8 +130,8 @@ def test_one_blas_thread_wherever_it_is_done() -> None:
         study = sweep(product, {"seed": [3]}, workers=1)
         assert {entry["num_threads"] for entry in blas.info()} == {2}
     assert np.array_equal(study["result"].values[0], alone)
-    total = MPI.COMM_WORLD.allgather(alone.tobytes())
-    assert len(set(total)) == 1
+    results = MPI.COMM_WORLD.allgather(alone.tobytes())
+    assert len(set(results)) == 1
 
 
 @pytest.mark.parametrize(

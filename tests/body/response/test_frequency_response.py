@@ -68,7 +68,7 @@ def test_free_body_is_the_full_model(lattice: Lattice, body: ReducedBody) -> Non
 
 
 def test_free_body_flies_as_a_rigid_one_at_low_frequency(body: ReducedBody) -> None:
-    """H → −(1/m + arms²/inertia)/ω²; the rest is elastic, (f/f₁)²; damping has no effect."""
+    """H → −(1/m + arms²/inertia)/ω², up to an elastic share of (f/f₁)²; damping has no effect."""
     damped = body.with_damping(Rayleigh(mass=1e3), ModalDamping(0.1))
     f = np.array([0.5, 5.0])
     H = frequency_response(damped, f).receptance("left")
@@ -198,6 +198,7 @@ def full_rotating(
     Its left end is held in these axes, which rotate with the angular velocity SPIN.
     """
     W = skew(SPIN) @ skew(SPIN)
+    # the centrifugal load deforms the lattice by u
     load = -((lattice.x - point) @ W.T * lattice.masses[:, None]).ravel()
     spin = np.kron(np.eye(len(lattice.x)), skew(SPIN))
     T = lattice.T[:, 6:]
@@ -244,16 +245,17 @@ def test_held_and_rotating_is_the_full_model(
 
 def test_stiffening_and_loads_matter(body: ReducedBody) -> None:
     at_rest = linearize_body(body, held=["left"]).poles()[0].imag
-    with_it = linearize_body(body, held=["left"], spin=SPIN).poles()[0].imag
-    without = linearize_body(body, held=["left"], spin=SPIN, stiffening=False).poles()[0].imag
-    away = linearize_body(body, held=["left"], spin=SPIN, about=(-0.5, 0, 0)).poles()[0].imag
-    assert without < at_rest and without < with_it < away
+    stiffened = linearize_body(body, held=["left"], spin=SPIN).poles()[0].imag
+    unstiffened = linearize_body(body, held=["left"], spin=SPIN, stiffening=False).poles()[0].imag
+    far_axis = linearize_body(body, held=["left"], spin=SPIN, about=(-0.5, 0, 0)).poles()[0].imag
+    assert unstiffened < at_rest and unstiffened < stiffened < far_axis
 
 
 def test_small_motions_are_those_of_the_multibody_kernel(body: ReducedBody) -> None:
     """The response uses the exact tangent of the simulation in axes of the rotating body.
 
-    A perturbation A (d + θ×x ...) has the rates δṘ = ḋ + ω×d and δω = θ̇ + ω×θ, and so on.
+    A perturbation d, θ in body axes changes the velocity by ḋ + ω×d and the angular velocity by
+    θ̇ + ω×θ; the accelerations follow by the same rule once more.
     """
     damped = body.with_damping(Rayleigh(mass=50.0, stiffness=1e-6))
     flexible = FlexibleBody("b", damped, damping_ratio=0.0)
@@ -273,13 +275,13 @@ def test_small_motions_are_those_of_the_multibody_kernel(body: ReducedBody) -> N
     state = BodyState(0.0, q, v, a, np.zeros(3), wrenches)
     flexible.residual(state, residual, scale)
     assert np.abs(residual[:6]).max() < 1e-9 * scale[:6].max()
-    Kt, Ct, Mt = flexible.tangent(state)
-    twice, once = np.zeros((6 + n, 6 + n)), np.zeros((6 + n, 6 + n))
-    once[:3, :3] = once[3:6, 3:6] = w
-    twice[:3, :3] = w @ w
-    speed = once.copy()
-    speed[:3, :3] = 2 * w
-    K, C = Kt + Ct @ once + Mt @ twice, Ct + Mt @ speed
+    Kt, Ct, Mt = flexible.tangent(state)  # derivatives by positions, velocities and accelerations
+    a_by_q, v_by_q = np.zeros((6 + n, 6 + n)), np.zeros((6 + n, 6 + n))
+    v_by_q[:3, :3] = v_by_q[3:6, 3:6] = w
+    a_by_q[:3, :3] = w @ w
+    a_by_v = v_by_q.copy()
+    a_by_v[:3, :3] = 2 * w
+    K, C = Kt + Ct @ v_by_q + Mt @ a_by_q, Ct + Mt @ a_by_v
     system = linearize_body(damped, held=["left"], spin=SPIN)
     B = system.basis
     assert close(system.mass, B.T @ Mt @ B, 1e-12)
@@ -353,10 +355,10 @@ def test_a_frame_that_follows_the_rotation(lattice: Lattice, body: ReducedBody) 
     assert close(system.gyroscopic.T, -system.gyroscopic, 1e-12)
     plain = linearize_body(body, spin=SPIN, stiffening=False)
     assert close(plain.stiffness, E.T @ (lattice.K + lattice.M @ spin @ spin) @ E, 1e-10)
-    one, other = (
+    central, shifted = (
         frequency_response(body, [0.0, 500.0], spin=SPIN, about=p) for p in (None, (1, 2, 3))
     )
-    assert np.array_equal(one.values, other.values)
+    assert np.array_equal(central.values, shifted.values)
 
 
 # ---- what is refused ----------------------------------------------------------------------------

@@ -69,7 +69,7 @@ def craig_bampton(elements: int, num_modes: int) -> Array:
     K, M, R = beam(elements)
     n = len(K)
     held = np.array([0, 1, n - 2, n - 1], dtype=np.int32)
-    T = np.asfortranarray(np.eye(n)[:, held])
+    T = np.asfortranarray(np.eye(n)[:, held])  # unit motions of the ends
     stiffness, inner, mass = petsc(K), petsc(K), petsc(M)
     constrain(inner, held, 1.0)
     constrain(mass, held, 0.0)

@@ -74,15 +74,15 @@ def test_loads_at_the_end() -> None:
     E, G, s = STEEL.young, STEEL.shear, FLAT
     P = np.array([3.0, 1.0, 2.0, 0.4, 0.5, 0.6])
     u = at_end(model, beam_statics(model, held=[0.0], wrenches={L: P}))
-    y, z = E * s.Izz, E * s.Iyy
+    EIzz, EIyy = E * s.Izz, E * s.Iyy
     assert u == pytest.approx(
         [
             P[0] * L / (E * s.area),
-            P[1] * L**3 / (3 * y) + P[5] * L**2 / (2 * y),
-            P[2] * L**3 / (3 * z) - P[4] * L**2 / (2 * z),
+            P[1] * L**3 / (3 * EIzz) + P[5] * L**2 / (2 * EIzz),
+            P[2] * L**3 / (3 * EIyy) - P[4] * L**2 / (2 * EIyy),
             P[3] * L / (G * s.torsion),
-            -P[2] * L**2 / (2 * z) + P[4] * L / z,
-            P[1] * L**2 / (2 * y) + P[5] * L / y,
+            -P[2] * L**2 / (2 * EIyy) + P[4] * L / EIyy,
+            P[1] * L**2 / (2 * EIzz) + P[5] * L / EIzz,
         ],
         rel=1e-9,
     )
@@ -155,9 +155,8 @@ def test_a_solid_bends_like_the_beam_and_shears() -> None:
 )
 def test_a_flat_beam_buckles_sideways(wrench: tuple, held: str, exact: float) -> None:
     """Prandtl's and Michell's critical moment π√(EI GJ)/L and end load 4.0126√(EI GJ)/L²."""
-    stiff = Section(
-        FLAT.area, 1e3 * FLAT.Izz, FLAT.Izz, FLAT.torsion
-    )  # (no deflection before buckling)
+    # no deflection before buckling
+    stiff = Section(FLAT.area, 1e3 * FLAT.Izz, FLAT.Izz, FLAT.torsion)
     model = BeamModel(line(16, comm=SELF), stiff, STEEL)
     pins: Any = {0.0: ["ux", "uy", "uz", "rx"], 1.0: ["uy", "uz", "rx"]}
     supports = pins if held == "pins" else [0.0]
@@ -220,17 +219,17 @@ def test_slender_beams() -> None:
         for squares, held, rigid in ((EXACT[:3], [], 6), (clamped, [start], 0)):
             planes = np.concatenate([squares, 2 * squares])  # twice as stiff in the other plane
             beta = np.sqrt(np.concatenate([squares, squares]))
-            first = np.argsort(planes)[:4]
+            lowest = np.argsort(planes)[:4]
             modes = beam_modes(model, 4, held=held)
             assert modes.num_rigid == rigid
-            error = modes.frequencies / (c * planes[first]) - 1
+            error = modes.frequencies / (c * planes[lowest]) - 1
             rounding = np.finfo(float).eps * (fastest / modes.frequencies) ** 2 / 2
-            assert (error < (0.08 * beta[first]) ** 4 / 1440 + rounding).all()
+            assert (error < (0.08 * beta[lowest]) ** 4 / 1440 + rounding).all()
             assert (error > -6e-5).all()
 
 
 def timoshenko(ratio: float, shear: float, terms: int = 24) -> Array:
-    """Return βL² of the first bending modes of a free beam, by Ritz with Legendre polynomials.
+    """Return (βL)² of the first bending modes of a free beam, by Ritz with Legendre polynomials.
 
     Args:
         ratio: Radius of gyration over the length, for the rotary inertia.
@@ -239,6 +238,7 @@ def timoshenko(ratio: float, shear: float, terms: int = 24) -> Array:
     """
     x, w = legendre.leggauss(60)
     w = w / 2
+    # P, D, DD: polynomials over the length, and their derivatives
     P = np.array([legendre.legval(x, e) for e in np.eye(terms)])
     D = np.array([2 * legendre.legval(x, legendre.legder(e)) for e in np.eye(terms)])
     DD = np.array([4 * legendre.legval(x, legendre.legder(e, 2)) for e in np.eye(terms)])
@@ -299,9 +299,9 @@ def test_axial_and_torsional_modes() -> None:
 @pytest.mark.parametrize("num_modes", TABLE)
 def test_craig_bampton_table(num_modes: int) -> None:
     """V9: both ends are interfaces; the large stiffness in the second plane separates its modes."""
-    cells, second = 100, 1e-10
-    section = Section(1.0, 1e4 * second, second, 1e4 * second)
-    model = BeamModel(line(cells), section, mbd.Material(1 / second, 0.3, 1.0))
+    cells, moment = 100, 1e-10
+    section = Section(1.0, 1e4 * moment, moment, 1e4 * moment)
+    model = BeamModel(line(cells), section, mbd.Material(1 / moment, 0.3, 1.0))
     body = reduce_beam(
         model,
         interfaces={"left": 0.0, "right": 1.0},
@@ -355,29 +355,29 @@ def tapered(comm: MPI.Comm, skew: bool) -> BeamReduction:
 def test_axes_and_ranks_do_not_matter() -> None:
     """A tapered beam gives the same body along x, in a skew direction, and on one rank."""
     straight, skew, alone = tapered(WORLD, False), tapered(WORLD, True), tapered(SELF, False)
-    one = straight.body
-    for other in (skew.body, alone.body):
-        assert other.total_mass == pytest.approx(one.total_mass, rel=1e-12)
-        assert other.frequencies == pytest.approx(one.frequencies, rel=1e-8)
-        assert np.linalg.eigvalsh(other.central_inertia) == pytest.approx(
-            np.linalg.eigvalsh(one.central_inertia), rel=1e-9
+    reference = straight.body
+    for compared in (skew.body, alone.body):
+        assert compared.total_mass == pytest.approx(reference.total_mass, rel=1e-12)
+        assert compared.frequencies == pytest.approx(reference.frequencies, rel=1e-8)
+        assert np.linalg.eigvalsh(compared.central_inertia) == pytest.approx(
+            np.linalg.eigvalsh(reference.central_inertia), rel=1e-9
         )
         for k in range(2):  # interfaces: the compliance that joints see, in the beam's axes
-            axes = SKEW if other is skew.body else np.eye(3)
-            i, j = one.interfaces[k], other.interfaces[k]
+            axes = SKEW if compared is skew.body else np.eye(3)
+            i, j = reference.interfaces[k], compared.interfaces[k]
             T = np.kron(np.eye(2), axes)
-            here, there = (
+            expected, compliance = (
                 m @ np.linalg.solve(body.stiffness, m.T)
-                for body, m in ((one, i.motion), (other, T.T @ j.motion))
+                for body, m in ((reference, i.motion), (compared, T.T @ j.motion))
             )
-            assert np.allclose(here, there, rtol=0, atol=1e-8 * np.abs(here).max())
-        assert one.stiffening is not None and other.stiffening is not None
+            assert np.allclose(expected, compliance, rtol=0, atol=1e-8 * np.abs(expected).max())
+        assert reference.stiffening is not None and compared.stiffening is not None
         trace = [
             np.trace(np.linalg.solve(b.stiffness, b.stiffening.spin[:3].sum(axis=0)))
-            for b in (one, other)
+            for b in (reference, compared)
         ]
         assert trace[1] == pytest.approx(trace[0], rel=1e-8)
-    assert np.array_equal(one.skin.triangles, skew.body.skin.triangles)
+    assert np.array_equal(reference.skin.triangles, skew.body.skin.triangles)
 
 
 def test_moments_are_those_of_the_rigid_body_and_of_the_points() -> None:
@@ -385,10 +385,10 @@ def test_moments_are_those_of_the_rigid_body_and_of_the_points() -> None:
     L, b, h = 1.0, 0.2, 0.3
     model = BeamModel(line(3, L), Section.rectangle(b, h), STEEL)
     x, w = legendre.leggauss(7)
-    along = np.concatenate([(k + 0.5 + x / 2) * L / 3 for k in range(3)])
+    stations = np.concatenate([(k + 0.5 + x / 2) * L / 3 for k in range(3)])
     weights = np.tile(w, 3) * L / 6
     y, v = legendre.leggauss(2)
-    places = np.array([[s, b / 2 * p, h / 2 * q] for s in along for p in y for q in y])
+    places = np.array([[s, b / 2 * p, h / 2 * q] for s in stations for p in y for q in y])
     mass = STEEL.density * b * h / 4 * np.array([c * d * e for c in weights for d in v for e in v])
     names = {f"{k}": place for k, place in enumerate(places)}
     body = reduce_beam(
@@ -458,19 +458,19 @@ def test_geometric_stiffness_is_that_of_a_solid() -> None:
     ).body
     solid = bar(side)
     assert beam.stiffening is not None and solid.stiffening is not None
-    for cases in (
+    for matrix_of in (
         lambda s: s.spin[0],
         lambda s: s.spin[2],
         lambda s: s.spin[4],
         lambda s: s.interfaces[1, 0],
         lambda s: s.interfaces[1, 3],
     ):
-        one, two = (
-            eigh(cases(b.stiffening)[:4, :4], b.stiffness[:4, :4], eigvals_only=True)
+        of_beam, of_solid = (
+            eigh(matrix_of(b.stiffening)[:4, :4], b.stiffness[:4, :4], eigvals_only=True)
             for b in (beam, solid)
         )
-        size = np.abs(two).max()
-        assert np.allclose(one, two, rtol=0, atol=0.008 * size)
+        size = np.abs(of_solid).max()
+        assert np.allclose(of_beam, of_solid, rtol=0, atol=0.008 * size)
 
 
 def test_skin() -> None:

@@ -64,8 +64,8 @@ def test_a_rod_of_6_mm_in_a_slider_crank_up_to_600_rad_per_second() -> None:
         assert elastic_residual(system, state) < 1e-9
         assert np.all(state.a[system.elastic] == 0.0)
         assert state.q[system.q_slices[3]][0] == pytest.approx(pin, rel=5e-3)
-        again = consistent_state(system, q=state.q, v=state.v)
-        assert np.abs(again.q - state.q).max() < 1e-6 * LENGTH
+        second = consistent_state(system, q=state.q, v=state.v)
+        assert np.abs(second.q - state.q).max() < 1e-6 * LENGTH
 
 
 @pytest.mark.parametrize("num_modes", [2, 8, 24, 40])

@@ -51,7 +51,7 @@ def test_rotating_cantilever(skew: bool) -> None:
 def test_whirling_shaft(spin: float) -> None:
     """Rayleigh's shaft in rotating axes: (1 + r²k²) ω² − 2 r²k²Ω ω = EIk⁴/ρA.
 
-    Stubby, so that the gyroscopic moments of the sections split the whirls by a tenth.
+    The shaft is so thick that the gyroscopic moments of the sections split the whirls by a tenth.
     """
     shaft = Section.circle(0.2)  # r k = 0.31 in the first mode
     model = BeamModel(
@@ -73,7 +73,10 @@ def test_whirling_shaft(spin: float) -> None:
 
 
 def test_twisting_blade() -> None:
-    """Ritz's method with N Ip/A φ′² and Ω²ρ(Izz − Iyy) φ² for a flat blade that rotates about z."""
+    """A flat blade rotates about z; Ritz's method for its twist φ.
+
+    The stiffness contains N Ip/A φ′² by the axial force N and Ω²ρ(Izz − Iyy) φ².
+    """
     blade, spin = Section(0.1, 1e-5, 4e-4, 4e-5), 30.0
     material = mbd.Material(2.6e5, 0.3, 1.0)
     model = BeamModel(dmesh.create_interval(WORLD, 40, [0.0, 1.0]), blade, material)
@@ -102,14 +105,14 @@ def test_campbell_diagram_and_springs() -> None:
     """The speed separates forward and backward whirl; a spring form supports a free end."""
     model = BeamModel(dmesh.create_interval(WORLD, 6, [0.0, 1.0]), Section.circle(0.05), mbd.STEEL)
     u, v = ufl.TrialFunction(model.space), ufl.TestFunction(model.space)
-    soft = 1e7 * ufl.inner(ufl.as_vector([u[i] for i in range(6)]), v) * ufl.ds
-    structure = rotating_beam(model, springs=soft, axis=(1, 0, 0))
+    springs = 1e7 * ufl.inner(ufl.as_vector([u[i] for i in range(6)]), v) * ufl.ds
+    structure = rotating_beam(model, springs=springs, axis=(1, 0, 0))
     speeds = [0.0, 50.0, 100.0]
     diagram = mbd.structures.campbell(structure, speeds, num_modes=2)
     structure.destroy()
-    part = np.ptp(diagram.frequencies, axis=1)
-    assert part[0] < 1e-3
-    assert part[1:] == pytest.approx([2 * 50 / (2 * np.pi), 2 * 100 / (2 * np.pi)], rel=2e-2)
+    splitting = np.ptp(diagram.frequencies, axis=1)
+    assert splitting[0] < 1e-3
+    assert splitting[1:] == pytest.approx([2 * 50 / (2 * np.pi), 2 * 100 / (2 * np.pi)], rel=2e-2)
 
 
 def test_refuses() -> None:

@@ -77,7 +77,10 @@ def difference(f: Callable[[Array], Any], x: Array, step: float = 1e-6) -> Array
 
 
 def some_state(seed: int, turned: bool = False) -> tuple[Array, Array, Array]:
-    """Return a strongly deformed state, rotated by 178° so that frames rotate by more than 180°."""
+    """Return coordinates, velocities and accelerations of a strongly deformed cable.
+
+    If `turned`, it is rotated by 178°, so that frames rotate by more than 180°.
+    """
     body, rng = soft(), np.random.default_rng(seed)
     q = body.initial_coordinates() + 0.15 * rng.normal(size=body.num_coordinates)
     if turned:
@@ -107,12 +110,12 @@ def test_tangents_are_derivatives_of_the_residual(turned: bool) -> None:
         return out
 
     K, C, M = body.tangent(BodyState(0.0, q, v, a, gravity, wrenches))
-    for matrix, by in (
+    for matrix, expected in (
         (K, difference(lambda x: residual(x, v, a), q)),
         (C, difference(lambda x: residual(q, x, a), v)),
         (M, difference(lambda x: residual(q, v, x), a)),
     ):
-        assert np.allclose(matrix, by, atol=1e-6 * np.abs(matrix).max())
+        assert np.allclose(matrix, expected, atol=1e-6 * np.abs(matrix).max())
     # energies: kinetic, then elastic and gravitational
     potential = difference(lambda x: body.energies(x, v, gravity)[1:].sum(), q)
     undamped = residual(q, 0 * v, 0 * a) + np.einsum("fi,fij->j", wrenches, body.frame_jacobians(q))
@@ -171,7 +174,7 @@ def test_coordinates_are_an_affine_change_of_nodal_ones() -> None:
 
 
 def test_steady_rates_keep_the_length_of_the_chord() -> None:
-    """The second derivative of |end − start|² along q + t v + t²a/2, at the reference direction."""
+    """The second derivative of |end − start|² along q + t v + t²a/2 is zero at the start."""
     body = soft()
     q, v = body.initial_coordinates(), np.zeros(body.num_velocities)
     v[:5] = [0.3, -0.2, 0.5, 1.5, -0.7]
@@ -215,9 +218,9 @@ def test_a_free_cable_keeps_momentum_and_energy() -> None:
         mass = rod.typical_mass
         assert np.allclose(P[:, 2], P[0, 2] - 3.0 * mass * run.time, atol=1e-10)
         assert np.allclose(P[:, :2], P[0, :2], atol=1e-10)
-        first = np.array([[0, 1.0, 0], [-1.0, 0, 0], [0, 0, 0]])  # r × g is in the plane x, y
+        cross = np.array([[0, 1.0, 0], [-1.0, 0, 0], [0, 0, 0]])  # r × g is in the plane x, y
         centre = np.array([rod._mass[:3] @ q + rod._first_moment for q in run.q])
-        torque = -3.0 * centre @ first.T
+        torque = -3.0 * centre @ cross.T
         L = P[:, 3:] - cumulative_trapezoid(torque, run.time, axis=0, initial=0.0)
         errors.append([np.abs(L - L[0]).max(), np.abs(energy.total - energy.total[0]).max()])
         assert errors[-1][1] < 2e-3 * energy.total.max()
@@ -250,9 +253,8 @@ def test_a_clamp_carries_the_weight() -> None:
     tip = rod.motion(run, [2.0])
     assert tip.position[0, 0, 2] == pytest.approx(-0.05 * 16 / 8 / 50, rel=1e-4)
     bend = rod.motion(run, [0.0]).curvature[0, 0]
-    assert bend == pytest.approx(
-        0.1 / 50, rel=0.02
-    )  # (an element approximates a parabola by a line)
+    # an element approximates a parabola by a line
+    assert bend == pytest.approx(0.1 / 50, rel=0.02)
     assert np.abs(rod.motion(run).acceleration[0]).max() < 1e-6
     for places in ([2.5], [-0.1], [np.nan], [[1.0]]):
         with pytest.raises(InputError, match="places"):
@@ -318,10 +320,10 @@ def test_its_run_is_saved_and_read(tmp_path: Path) -> None:
     run = simulate(cantilever(tip=0.1), t_end=0.01, dt=1e-3)
     file = tmp_path / "run.npz"
     run.save(file)
-    again = Solution.load(file, cantilever(tip=0.1))
-    rod = again.system.body("rod")
+    loaded = Solution.load(file, cantilever(tip=0.1))
+    rod = loaded.system.body("rod")
     assert isinstance(rod, CableBody)
-    assert np.array_equal(rod.motion(again).position, rod.motion(run).position)
+    assert np.array_equal(rod.motion(loaded).position, rod.motion(run).position)
 
 
 PERIOD, SPEED = 15.0, 6.0
@@ -436,7 +438,7 @@ def across(big: Array, middle: Array, small: Array) -> Array:
 
 
 def test_the_rod_bends_like_the_exact_beam() -> None:
-    """At 150 rad/s, deflections are one percent and forces half of Euler's load."""
+    """At 150 rad/s, deflections reach 1 % of the length, and forces half of Euler's load."""
     speed = 150.0
     period = 2 * np.pi / speed
     dt, t_end = period / 400, 2.0 * period
@@ -490,11 +492,11 @@ def test_it_agrees_with_a_floating_frame() -> None:
         )
     )
     system = slider_crank(cable_rod(), ("start", "end"), run_up(speed))
-    ours = simulate(system, **options)
-    v = cable_deflection(system, ours)
+    cable_run = simulate(system, **options)
+    v = cable_deflection(system, cable_run)
     assert 1e-4 * LENGTH < np.abs(w).max() < 1e-3 * LENGTH
     assert np.abs(v - w).max() < 5e-4 * np.abs(w).max()
-    forces = [np.linalg.norm(r.joint("slider pin").force, axis=1) for r in (run, ours)]
+    forces = [np.linalg.norm(r.joint("slider pin").force, axis=1) for r in (run, cable_run)]
     assert np.abs(forces[0] - forces[1]).max() < 1e-4 * forces[0].max()
 
 

@@ -21,7 +21,7 @@ from dolfinx_mbd.structures.mesh_bodies import MeshBody
 from tests.structures.mesh_bodies.models import RUBBER, STEEL, box, slider_crank
 
 SOFT = Material(1e6, 0.3, 1200.0)
-PLACE = 0.010500349990643532  # position of the middle of the rod along y, m
+PLACE = 0.010500349990643532  # y of the middle of the rod at 0.02 s, m
 KINDS = [("averaged", "averaged"), ("averaged", "rigid"), ("rigid", "averaged")]
 
 
@@ -87,19 +87,19 @@ def test_derivatives_of_the_constraints() -> None:
         body.increment(q, sign * h * ds, out)
         return body.motion_at(body.frames_of(out), u + nodal * sign * h * du)
 
-    at, pair = moved(0.0), (moved(1.0), moved(-1.0))
+    pose, pair = moved(0.0), (moved(1.0), moved(-1.0))
     difference = (constraints.gaps(pair[0]) - constraints.gaps(pair[1])) / (2 * h)
-    G, g = constraints.node_matrix(at), constraints.frame_matrix(at)
+    G, g = constraints.node_matrix(pose), constraints.frame_matrix(pose)
     assert np.allclose(np.einsum("nim,ni->m", G, du) + g @ ds, difference, atol=1e-8)
-    assert np.allclose(constraints.forces(at, mu), G @ mu, atol=1e-14)
-    nodal, at_frames = constraints.second_derivatives(at, mu)
-    one, two = (constraints.forces(p, mu) for p in pair)
-    assert np.allclose(nodal @ ds, (one - two) / (2 * h), atol=1e-8)
-    one, two = (mu @ constraints.frame_matrix(moved(s, nodal=False)) for s in (1.0, -1.0))
-    assert np.allclose(at_frames @ ds, (one - two) / (2 * h), atol=1e-8)
-    one, two = (mu @ constraints.frame_matrix(p) for p in pair)
+    assert np.allclose(constraints.forces(pose, mu), G @ mu, atol=1e-14)
+    nodal, at_frames = constraints.second_derivatives(pose, mu)
+    plus, minus = (constraints.forces(p, mu) for p in pair)
+    assert np.allclose(nodal @ ds, (plus - minus) / (2 * h), atol=1e-8)
+    plus, minus = (mu @ constraints.frame_matrix(moved(s, nodal=False)) for s in (1.0, -1.0))
+    assert np.allclose(at_frames @ ds, (plus - minus) / (2 * h), atol=1e-8)
+    plus, minus = (mu @ constraints.frame_matrix(p) for p in pair)
     both = at_frames @ ds + np.einsum("nis,ni->s", nodal, du)
-    assert np.allclose(both, (one - two) / (2 * h), atol=1e-8)
+    assert np.allclose(both, (plus - minus) / (2 * h), atol=1e-8)
 
 
 def test_multipliers_are_a_wrench_without_resultant() -> None:
@@ -183,8 +183,8 @@ def test_statics_equal_the_reduced_body(kinds: Any) -> None:
         position, rotation = np.zeros((count, 3)), np.zeros((count, 3, 3))
         part.poses(state.q, position, rotation)
         k = part.frame_names.index("right")
-        spin = rotation[k][[2, 0, 1], [1, 2, 0]]
-        places.append(np.concatenate([position[k] - [0.5, 0.02, 0], spin]))
+        small_rotation = rotation[k][[2, 0, 1], [1, 2, 0]]
+        places.append(np.concatenate([position[k] - [0.5, 0.02, 0], small_rotation]))
     assert np.abs(places[0]).max() > 1e-4
     assert np.allclose(places[0], places[1], atol=2e-3 * np.abs(places[1]).max())
 
@@ -209,7 +209,7 @@ def test_rotation_causes_no_stress(kinds: Any) -> None:
 
 
 def test_slider_crank_with_averaged_interfaces() -> None:
-    """The slender slider-crank hardly feels the kind of its interfaces; 1 and 2 ranks agree."""
+    """The motion of the slider-crank hardly depends on the kind of its interfaces."""
     runs = []
     for kinds in (("averaged", "averaged"), ("rigid", "rigid")):
         mesh, tags = box((0, -0.004, -0.004), (0.3, 0.004, 0.004), (8, 1, 1), "tetrahedron")
@@ -241,11 +241,11 @@ def test_interrupted_run_continues_identically() -> None:
     for _ in range(10):
         simulator.advance()
     saved = simulator._snapshot()
-    other = mbd.Simulator(system, dt=0.004, t_end=0.08)
-    other._return_to(saved)
-    while not other.steps.done:
-        other.advance()
-    assert np.array_equal(other.state.q, whole.final_state.q)
+    continued = mbd.Simulator(system, dt=0.004, t_end=0.08)
+    continued._return_to(saved)
+    while not continued.steps.done:
+        continued.advance()
+    assert np.array_equal(continued.state.q, whole.final_state.q)
     adaptive = mbd.simulate(system, t_end=0.08, dt=mbd.Adaptive(1e-5, first=1e-3))
     tips = [body.motion(r).position([(1, 0, 0)])[-1, 0] for r in (whole, adaptive)]
     assert np.abs(tips[0] - tips[1]).max() < 1e-4

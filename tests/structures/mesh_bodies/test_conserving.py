@@ -27,7 +27,7 @@ RUBBER = Material(3e6, 0.4999, 1000.0)
 
 
 def mooney_rivlin(u: Any) -> Any:
-    """Return a user-defined energy density, J/m³."""
+    """Return the energy density of a Mooney-Rivlin material, J/m³."""
     F = ufl.Identity(3) + ufl.grad(u)
     C, J = F.T * F, ufl.det(F)
     I1, I2 = ufl.tr(C), (ufl.tr(C) ** 2 - ufl.tr(C * C)) / 2
@@ -76,8 +76,8 @@ def test_energy_and_momenta_are_conserved(energy: Any, dt: float) -> None:
     assert energy_change < 1e-8
     assert shifts.max() < 1e-8
     if dt == 0.015:
-        other = mbd.simulate(system, t_end=100 * dt, dt=dt)
-        assert changes(other)[0] > 1e-3
+        dissipative = mbd.simulate(system, t_end=100 * dt, dt=dt)
+        assert changes(dissipative)[0] > 1e-3
 
 
 @pytest.mark.slow
@@ -101,7 +101,7 @@ def test_long_runs(energy: str, tolerance: float) -> None:
 
 
 def test_the_method_is_of_second_order() -> None:
-    """The distance to a run with short steps decreases by four when the step is halved."""
+    """The error relative to another method is four times smaller with half of the step."""
     body = thrown("neo-hookean", (2, 1, 1))
     system = mbd.System([body])
 
@@ -109,9 +109,9 @@ def test_the_method_is_of_second_order() -> None:
         run = mbd.simulate(system, t_end=0.12, dt=dt, method=method, tolerance=1e-10)
         return body.motion(run).displacement[-1]
 
-    other = GeneralizedAlpha.from_spectral_radius(1.0)
-    coarse, fine = (final(dt, other) for dt in (0.001, 0.0005))
-    exact = (4 * fine - coarse) / 3  # the other method is of second order, too
+    generalized = GeneralizedAlpha.from_spectral_radius(1.0)
+    coarse, fine = (final(dt, generalized) for dt in (0.001, 0.0005))
+    exact = (4 * fine - coarse) / 3  # generalized-α is of second order, too
     method = GeneralizedAlpha.conserving()
     errors = [np.linalg.norm(final(dt, method) - exact) for dt in (0.004, 0.002, 0.001)]
     ratios = np.array(errors[:-1]) / errors[1:]
@@ -171,9 +171,9 @@ def test_adaptive_steps_and_snapshots() -> None:
         simulator.step()
     saved = simulator.save()
     after = simulator.step()
-    other = mbd.Simulator(mbd.System([body]), dt=0.01, method=method)
-    other.restore(saved)
-    assert np.array_equal(other.step().q, after.q)
+    restored = mbd.Simulator(mbd.System([body]), dt=0.01, method=method)
+    restored.restore(saved)
+    assert np.array_equal(restored.step().q, after.q)
 
 
 def test_tetrahedra() -> None:
@@ -256,7 +256,7 @@ def breathing(share: float, steps: int, method: Any) -> tuple[Any, Any, Any]:
 def test_breathing_ring(share: float) -> None:
     """Case W11 in free flight: the ring breathes about λ³ = 1/(1 − ρω²R²/μ) as a thin ring."""
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # no step is halved often
+        warnings.simplefilter("error")  # many halved steps would give one
         run, values, exact = breathing(share, 100, GeneralizedAlpha.conserving())
     assert values.max() > 1 + 0.5 * share
     assert np.abs(values - exact).max() < 0.02 * (exact.max() - 1)
@@ -266,7 +266,7 @@ def test_breathing_ring(share: float) -> None:
 
 
 def steady_ring(share: float, turns: float, steps: int) -> Any:
-    """Return the stretches of case W11 in free flight, from the steady rotation of the ring."""
+    """Return stretches and motion of case W11 in free flight, from the steady rotation."""
     body, square, speed = thin_ring(share)
     mesh, outer = ring(24)
     spec = mbd.InterfaceSpec(outer, point=(0, 0, 0), axes=np.eye(3), kind="averaged")

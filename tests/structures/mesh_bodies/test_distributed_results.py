@@ -37,16 +37,16 @@ def swinging(cells: tuple[int, int, int], **options: Any) -> tuple[mbd.System, l
     weight = mbd.RigidBody(
         "weight", 0.2, [1e-3] * 3, frames={"eye": mbd.Frame()}, position=(1, 0, 0)
     )
-    one, two = bodies
+    upper, lower = bodies
     joints = [
-        mbd.revolute("hinge", ground.frame("origin"), one.frame("left")),
-        mbd.revolute("elbow", one.frame("right"), two.frame("left")),
-        mbd.fixed("bolt", two.frame("right"), weight.frame("eye")),
+        mbd.revolute("hinge", ground.frame("origin"), upper.frame("left")),
+        mbd.revolute("elbow", upper.frame("right"), lower.frame("left")),
+        mbd.fixed("bolt", lower.frame("right"), weight.frame("eye")),
     ]
     spring = mbd.SpringDamper(
         "spring", ground.frame("origin"), weight.frame("eye"), stiffness=5.0, damping=0.1
     )
-    bodies_of_system = [ground, weight, one, two]
+    bodies_of_system = [ground, weight, upper, lower]
     return mbd.System(bodies_of_system, joints, loads=[spring], gravity=(0, -9.81, 0)), bodies
 
 
@@ -74,14 +74,14 @@ def test_stored_nodes_and_gathered_values(cells: tuple[int, int, int]) -> None:
             assert np.array_equal(values[3], expected[3])
             assert np.array_equal(np.asarray(values), expected)
             assert values.shape == expected.shape
-            mine = body.forces.nodes.stored
-            assert np.array_equal(motion.stored(values, 4), expected[4][mine])
+            own_nodes = body.forces.nodes.stored
+            assert np.array_equal(motion.stored(values, 4), expected[4][own_nodes])
         total = COMM.allreduce(len(body.forces.nodes.stored))
         assert total == len(body.nodes)
     if COMM.size > 1:
         nodal = sum(9 * len(body.forces.nodes.stored) for body in bodies)
-        others = sum(7 * body.num_frames for body in bodies) + 7
-        assert run.q._stored.shape[1] == nodal + others
+        poses = sum(7 * body.num_frames for body in bodies) + 7  # of the frames and the weight
+        assert run.q._stored.shape[1] == nodal + poses
 
 
 def test_quantities_without_other_ranks() -> None:
@@ -116,7 +116,7 @@ REDUNDANT = {"pc_type": "redundant"}  # every rank factorizes the whole matrix
 def test_folder_of_several_ranks(tmp_path: Path, stop: int, solver: Any) -> None:
     """One file has the rows of all ranks; an interrupted run continues identically.
 
-    MUMPS, which a PETSc without CHOLMOD leaves, adds in another order in every run.
+    MUMPS, which is used if PETSc has no CHOLMOD, adds in another order in every run.
     """
     system, (body, _) = swinging((3, 1, 1), petsc_options=solver)
     whole = np.asarray(mbd.simulate(system, t_end=0.02, dt=2e-3).q)
@@ -160,7 +160,7 @@ def whole_run() -> mbd.results.Solution:
 @pytest.mark.skipif(library() is None, reason="CHOLMOD 5 with PETSc")
 @pytest.mark.parametrize("stop", [1, 9])
 def test_run_continues_identically_if_ranks_share_nodes_of_three(tmp_path: Path, stop: int) -> None:
-    """A compact mesh, whose matrix is factorized again after the restart."""
+    """The mesh is compact, and its matrix is factorized again after the restart."""
     system, _ = swinging((4, 4, 4))
     simulator = mbd.Simulator(system, dt=4e-3, t_end=0.06)
     folder = shared(tmp_path) / "run"

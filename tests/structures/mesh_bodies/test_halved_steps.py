@@ -55,9 +55,9 @@ def test_inverted_cell_is_named(energy: str) -> None:
     mesh, tags = box((0, -0.1, -0.1), (0.4, 0.1, 0.1), (3, 2, 2), "tetrahedron")
     model = ElasticModel(mesh, SOFT, facet_tags=tags, degree=1)
     body = MeshBody("pad", model, ends(0.0, 0.4), energy=energy)
-    along = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])  # z along x
-    ground = mbd.Ground({"origin": mbd.Frame(), "end": mbd.Frame((0.4, 0, 0), along)})
-    frames = {"guide": mbd.Frame((0, 0, 0), along), "centre": mbd.Frame()}
+    along_x = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])  # z along x
+    ground = mbd.Ground({"origin": mbd.Frame(), "end": mbd.Frame((0.4, 0, 0), along_x)})
+    frames = {"guide": mbd.Frame((0, 0, 0), along_x), "centre": mbd.Frame()}
     plate = mbd.RigidBody("plate", 1.0, [0.01] * 3, frames=frames, position=(0.4, 0, 0))
     joints = [
         mbd.fixed("clamp", ground.frame("origin"), body.frame("left")),
@@ -82,11 +82,11 @@ def test_steps_after_a_halved_step_continue_bitwise() -> None:
     simulator.advance()
     simulator.advance()
     saved = simulator._snapshot()
-    other = mbd.Simulator(system, dt=0.03, t_end=0.15)
-    other._return_to(saved)
-    while not other.steps.done:
-        other.advance()
-    assert np.array_equal(other.state.q, whole.final_state.q)
+    continued = mbd.Simulator(system, dt=0.03, t_end=0.15)
+    continued._return_to(saved)
+    while not continued.steps.done:
+        continued.advance()
+    assert np.array_equal(continued.state.q, whole.final_state.q)
 
 
 def test_nodes_converge_beside_a_frame_at_rest() -> None:
@@ -141,7 +141,7 @@ def test_many_halvings_give_one_warning() -> None:
 
 
 def test_viscous_rotation_is_not_halved() -> None:
-    """The matrix with the derivatives of viscous forces is that of fast iterations."""
+    """The matrix contains the derivatives of viscous forces, so that iterations converge fast."""
     mesh, tags = box((0, -0.02, -0.02), (1, 0.02, 0.02), (8, 1, 1))
     model = ElasticModel(mesh, Material(5e7, 0.0, 1100.0), facet_tags=tags)
     body = MeshBody("bar", model, omega=(0, 0, 2.0), viscosity=0.01)
@@ -152,7 +152,7 @@ def test_viscous_rotation_is_not_halved() -> None:
     while not simulator.steps.done:
         simulator.advance()
     assert simulator.stepper.halvings == 0
-    assert simulator.stepper.iterations < 20 * 8
+    assert simulator.stepper.iterations < 20 * 8  # 20 steps
 
 
 def test_the_number_of_halvings_is_restored() -> None:
@@ -163,6 +163,6 @@ def test_the_number_of_halvings_is_restored() -> None:
     saved, count = simulator.save(), simulator.stepper.halvings
     assert count > 0
     simulator.step()
-    other = mbd.Simulator(system, dt=0.03)
-    other.restore(saved)
-    assert other.stepper.halvings == count
+    restored = mbd.Simulator(system, dt=0.03)
+    restored.restore(saved)
+    assert restored.stepper.halvings == count

@@ -42,16 +42,16 @@ def loaded(body: Any, length: float, force: Any = (0, 0, 0), **options: Any) -> 
 
 @pytest.mark.parametrize(("length", "cells"), [(0.3, (6, 1, 1)), (0.5, (5, 1, 2))])
 def test_transfer_function_equals_that_of_a_reduced_body(length: float, cells: Any) -> None:
-    """Around the lowest resonances, with few and with many modes of the mesh body."""
+    """They agree around the lowest resonance, with few and with many modes of the mesh body."""
     model = bar(length, cells, STEEL)
     system = loaded(MeshBody("rod", model, ends(0.0, length)), length)
     reduction = mbd.reduce(model, interfaces=ends(0.0, length), num_modes=30)
-    other = loaded(mbd.FlexibleBody("rod", reduction.body, damping_ratio=0.0), length)
+    reduced = loaded(mbd.FlexibleBody("rod", reduction.body, damping_ratio=0.0), length)
     inputs = ["push.x", "push.y", "push.z"]
     options: dict[str, Any] = {"inputs": inputs, "outputs": OUTPUTS}
-    exact = mbd.linearize(other, mbd.equilibrium(other), **options)
-    first = exact.frequencies[0]
-    frequencies = first * np.array([0.0, 0.3, 0.97, 1.0, 1.02, 2.5])
+    exact = mbd.linearize(reduced, mbd.equilibrium(reduced), **options)
+    lowest = exact.frequencies[0]
+    frequencies = lowest * np.array([0.0, 0.3, 0.97, 1.0, 1.02, 2.5])
     expected = exact.response(frequencies)
     sizes = np.abs(expected).max(axis=(0, 2), keepdims=True)
     for count in (6, 16):
@@ -99,7 +99,7 @@ def test_static_response_is_the_difference_of_equilibria() -> None:
             moved = inputs.system
             run = mbd.results.Solution(moved, [mbd.equilibrium(moved)])
             values.append([float(output(run)[0]) for output in outputs.values()])
-    up, stiff, down, loose = np.array(values)
+    up, stiff, down, loose = np.array(values)  # for greater and for smaller inputs
     exact = np.array([(up - down) / 2e-3, (stiff - loose) / 4e-2]).T
     assert np.allclose(gains, exact, rtol=2e-4, atol=2e-4 * np.abs(exact).max(axis=0))
 
@@ -176,6 +176,6 @@ def test_steady_rotation() -> None:
                     system, state, inputs=["motor"], outputs=["hub.velocity.x"], num_modes=4
                 )
     frequencies = [0.05, 0.4, 3.0]
-    one, two = (result.response(frequencies) for result in results)
-    sizes = np.abs(two).max(axis=0)
-    assert (np.abs(one - two) < 0.02 * sizes).all()
+    of_mesh, of_modes = (result.response(frequencies) for result in results)
+    sizes = np.abs(of_modes).max(axis=0)
+    assert (np.abs(of_mesh - of_modes) < 0.02 * sizes).all()

@@ -47,15 +47,15 @@ def test_the_call_of_a_reduced_body(length: float, cells: Any, force: Any) -> No
     model = bar(length, cells, STEEL)
     system = clamped(MeshBody("rod", model, ends(0.0, length)), force)
     reduction = mbd.reduce(model, interfaces=ends(0.0, length), num_modes=24)
-    other = clamped(mbd.FlexibleBody("rod", reduction.body, damping_ratio=0.0), force)
-    one, two = (mbd.linearize(part, mbd.equilibrium(part)) for part in (system, other))
-    assert np.allclose(one.frequencies[:4], two.frequencies[:4], rtol=4e-4)
-    assert one.frequencies.shape == (12,)
-    assert one.stability == two.stability == "stable"
-    assert one.summary().splitlines()[2].endswith("rod")
+    reduced = clamped(mbd.FlexibleBody("rod", reduction.body, damping_ratio=0.0), force)
+    on_mesh, of_modes = (mbd.linearize(part, mbd.equilibrium(part)) for part in (system, reduced))
+    assert np.allclose(on_mesh.frequencies[:4], of_modes.frequencies[:4], rtol=4e-4)
+    assert on_mesh.frequencies.shape == (12,)
+    assert on_mesh.stability == of_modes.stability == "stable"
+    assert on_mesh.summary().splitlines()[2].endswith("rod")
     modes = vibration_modes(system, mbd.equilibrium(system), 12)
-    assert np.allclose(one.poles, modes.poles, rtol=1e-9)
-    assert np.allclose(np.abs(one.displacements["rod"]).max(axis=(0, 1)), 1.0)
+    assert np.allclose(on_mesh.poles, modes.poles, rtol=1e-9)
+    assert np.allclose(np.abs(on_mesh.displacements["rod"]).max(axis=(0, 1)), 1.0)
 
 
 def bent(size: float) -> tuple[MeshBody, mbd.System, mbd.State]:
@@ -112,12 +112,12 @@ def test_bent_state_equals_differences_of_residuals(size: float) -> None:
     result = mbd.linearize(system, state, num_modes=8)
     assert np.allclose(result.frequencies, exact, rtol=1e-6)
     straight = bent(1e-9)
-    first = mbd.linearize(*straight[1:], num_modes=2).frequencies
-    assert abs(result.frequencies[0] / first[0] - 1) > 0.01 * size  # the deformation matters
+    undeformed = mbd.linearize(*straight[1:], num_modes=2).frequencies
+    assert abs(result.frequencies[0] / undeformed[0] - 1) > 0.01 * size  # the deformation matters
 
 
 def test_bent_state_equals_the_derivative_by_ufl() -> None:
-    """A cantilever without a second frame, against the assembled second derivative of W."""
+    """A cantilever without a second frame, against the assembled second derivative of energy W."""
     model = bar(0.6, (6, 1, 1), RUBBER)
     body = MeshBody("bar", model, ends(0.0, 0.6, ("left",)))
     system = clamped(body, gravity=(0, -40.0, 0))
@@ -167,8 +167,8 @@ def test_rotating_state(speed: float) -> None:
     assert set(result.dominant) == {"blade"}
     if speed == 3.0:  # hardly deformed
         reduced = mbd.reduce(model, interfaces=ends(0.1, 0.6, ("root",)), num_modes=16)
-        other = on_a_hub(mbd.FlexibleBody("blade", reduced.body), tuple(axis), speed)
-        expected = mbd.linearize(other, mbd.equilibrium(other, spin=speed * axis))
+        with_modes = on_a_hub(mbd.FlexibleBody("blade", reduced.body), tuple(axis), speed)
+        expected = mbd.linearize(with_modes, mbd.equilibrium(with_modes, spin=speed * axis))
         assert np.allclose(result.frequencies[:3], expected.frequencies[:3], rtol=0.02)
 
 

@@ -85,9 +85,9 @@ def test_traction_on_an_interface_is_a_force_at_its_frame() -> None:
     """The gains are equal at all frequencies, because the resultant acts at the centre."""
     model = bar(LENGTH, (3, 1, 2), SOFT)
     right = mbd.fem.pick(model.mesh, plane=((LENGTH, 0, 0), (1, 0, 0)))
-    one = fem.Constant(model.mesh, 1.0)
+    unit = fem.Constant(model.mesh, 1.0)
     x = ufl.SpatialCoordinate(model.mesh)[0]
-    form = fem.form(one * ufl.conditional(ufl.gt(x, LENGTH - 1e-9), 1.0, 0.0) * ufl.ds)
+    form = fem.form(unit * ufl.conditional(ufl.gt(x, LENGTH - 1e-9), 1.0, 0.0) * ufl.ds)
     area = model.mesh.comm.allreduce(fem.assemble_scalar(form))
     end = {"end": Traction(right, (0.0, 0.0, 0.0))}
     body = MeshBody("bar", model, ends(0.0, LENGTH), loads=end, viscosity=2e-3)
@@ -149,7 +149,7 @@ def test_names_and_copies() -> None:
 
 
 def test_functions_are_replaced_by_zero() -> None:
-    """Then the state is not balanced, and the error names the input."""
+    """With zero in place of a function, the state is not in balance; the error names the input."""
     model = bar(LENGTH, (2, 1, 1), SOFT)
     air = {"air": Pressure(top(model), lambda t: 5.0)}
     body = MeshBody("bar", model, ends(0.0, LENGTH), loads=air)

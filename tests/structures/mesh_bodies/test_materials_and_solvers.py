@@ -27,7 +27,7 @@ from tests.structures.mesh_bodies.models import RUBBER, STEEL, box, ends, slider
 def twisted_cylinder(angle: float, cells: int = 3) -> tuple[Any, Any]:
     """Return moment and end force of case W6, and Rivlin's for the area of the mesh.
 
-    The sides of the mesh are flat.
+    The mesh has flat sides, and therefore a smaller area than the circle.
     """
     radius, length = 0.005, 0.02
     mesh, tags = box((0, -1, -1), (length, 1, 1), (cells, 4, 4))
@@ -37,9 +37,9 @@ def twisted_cylinder(angle: float, cells: int = 3) -> tuple[Any, Any]:
     model = ElasticModel(mesh, Material(5e6, 0.499, 1100.0), facet_tags=tags)
     body = MeshBody("pin", model, ends(0.0, length), energy="nearly-incompressible")
     fraction = body.typical_mass / (1100 * np.pi * radius**2 * length)
-    along = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])  # z along x
-    ground = mbd.Ground({"root": mbd.Frame(), "end": mbd.Frame((length, 0, 0), along)})
-    frames = {"hinge": mbd.Frame((0, 0, 0), along), "centre": mbd.Frame()}
+    along_x = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])  # z along x
+    ground = mbd.Ground({"root": mbd.Frame(), "end": mbd.Frame((length, 0, 0), along_x)})
+    frames = {"hinge": mbd.Frame((0, 0, 0), along_x), "centre": mbd.Frame()}
     plate = mbd.RigidBody("plate", 1.0, [1, 1, 1], position=(length, 0, 0), frames=frames)
     joints = [
         mbd.fixed("clamp", ground.frame("root"), body.frame("left")),
@@ -76,7 +76,10 @@ def test_displacements_alone_warn_of_locking() -> None:
 
 @pytest.mark.parametrize("plane", [None, "strain"])
 def test_user_defined_energies_are_checked(plane: Any) -> None:
-    """Forces at rest, no stiffness, and forces in a rotation."""
+    """Energies with forces at rest or without stiffness are errors.
+
+    An energy that is not objective, so that a rotation causes forces, gives a warning.
+    """
     mesh, tags = box((0, 0, 0), (1, 0.2, 0.2), (2, 1, 1))
     if plane:
         mesh = dmesh.create_rectangle(MPI.COMM_WORLD, [(0, 0), (1, 0.2)], (4, 1))
@@ -122,7 +125,7 @@ def test_multigrid_gives_the_results_of_a_factor() -> None:
 def test_multigrid_is_chosen_if_the_factor_does_not_fit(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A line of the log says so; the user's options are kept."""
+    """A line of the log states the choice, and the results agree."""
     tips = []
     for free in (1e12, 1e6):
         monkeypatch.setattr(solver_choice, "free_memory", lambda comm, free=free: free)
@@ -179,6 +182,6 @@ def test_analyses_that_cannot_take_a_mesh_body_name_it() -> None:
 
 
 def build(values: Mapping[str, float]) -> mbd.System:
-    """Return the hanging bar with a weight of its own size."""
+    """Return the hanging bar with a gravity of another size."""
     _, system = hanging()
     return mbd.System(system.bodies, system.joints, gravity=(0, -values["size"], 0))

@@ -46,7 +46,7 @@ def bent() -> MeshBody:
 
 
 def some_state(body: MeshBody, seed: int) -> tuple[Any, Any, Any]:
-    """Return coordinates of a strongly deformed and rotated body, velocities and rates."""
+    """Return coordinates of a strongly deformed and rotated body, velocities and accelerations."""
     rng = np.random.default_rng(seed)
     q, out = body.initial_coordinates(), np.zeros(body.num_coordinates)
     body.increment(q, 0.3 * rng.normal(size=body.num_velocities), out)
@@ -72,10 +72,10 @@ def test_velocities_of_nodes_and_frames_are_derivatives() -> None:
         body.poses(moved, position, rotation)
         held = body.nodal_of(moved)[:, body.held].copy()
         states.append((held, position.copy(), rotation.copy()))
-    (one, p1, R1), (two, p2, R2) = states
+    (forward, p1, R1), (backward, p2, R2) = states
     nodal = body.nodal_of(q)[:, body.held]
-    assert np.allclose((one[0] - two[0]) / (2 * h), nodal[1], atol=1e-7)
-    assert np.allclose((one[1] - two[1]) / (2 * h), nodal[2], atol=1e-7)
+    assert np.allclose((forward[0] - backward[0]) / (2 * h), nodal[1], atol=1e-7)
+    assert np.allclose((forward[1] - backward[1]) / (2 * h), nodal[2], atol=1e-7)
     u = np.zeros((2, 6))
     body.frame_velocities(q, v, u)
     assert np.allclose((p1 - p2) / (2 * h), u[:, :3], atol=1e-8)
@@ -149,7 +149,7 @@ def test_tangent_of_a_step_is_the_derivative_of_the_residual() -> None:
     u, w, _ = body.nodal_of(q)
     forces, rng = body.forces, np.random.default_rng(4)
     directions = rng.normal(size=(2, *u.shape))
-    b, c, h = 700.0, 30.0, 1e-6
+    b, c, h = 700.0, 30.0, 1e-6  # factors of mass and damping; step of differences
 
     def total(du: Any) -> Any:
         forces.set_state(u + du, w + c * du)
@@ -314,7 +314,7 @@ def twisted_by_dirichlet(
     assert tags is not None
     dofs = [fem.locate_dofs_topological(V, 2, tags.find(k)) for k in (1, 2)]
     held = fem.Function(V)
-    steps = 8
+    steps = 8  # of the angle, each solved by Newton's method
     for k in range(1, steps + 1):
         c, s = np.cos(angle * k / steps), np.sin(angle * k / steps)
 
@@ -366,11 +366,11 @@ def twisted_column(degrees: float) -> tuple[Any, Any, float]:
     model = ElasticModel(mesh, material, facet_tags=tags, degree=2)
     angle = np.deg2rad(degrees)
     column = MeshBody("column", model, ends(0.0, 2.0), energy="neo-hookean")
-    along = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])  # z along x
-    ground = mbd.Ground({"root": mbd.Frame(), "end": mbd.Frame((2, 0, 0), along)})
+    along_x = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])  # z along x
+    ground = mbd.Ground({"root": mbd.Frame(), "end": mbd.Frame((2, 0, 0), along_x)})
     plate = mbd.RigidBody(
         "plate", 1.0, [1, 1, 1], position=(2, 0, 0),
-        frames={"hinge": mbd.Frame((0, 0, 0), along), "centre": mbd.Frame()},
+        frames={"hinge": mbd.Frame((0, 0, 0), along_x), "centre": mbd.Frame()},
     )  # fmt: skip
     joints = [
         mbd.fixed("clamp", ground.frame("root"), column.frame("left")),
@@ -413,8 +413,8 @@ def test_free_flight_conserves_momentum() -> None:
     total = energy.kinetic + energy.elastic
     assert np.allclose(total, total[0], rtol=0.01)
     falling = mbd.simulate(mbd.System([body], gravity=(0, 0, -9.81)), t_end=0.1, dt=1e-3)
-    apart = body.motion(falling).displacement[-1] - body.motion(run).displacement[-1]
-    assert np.allclose(apart, [0, 0, -0.5 * 9.81 * 0.01], atol=1e-8)
+    fall = body.motion(falling).displacement[-1] - body.motion(run).displacement[-1]
+    assert np.allclose(fall, [0, 0, -0.5 * 9.81 * 0.01], atol=1e-8)
 
 
 def test_interrupted_run_continues_identically(tmp_path: Path) -> None:
@@ -430,15 +430,15 @@ def test_interrupted_run_continues_identically(tmp_path: Path) -> None:
     for _ in range(10):
         simulator.advance()
     saved = simulator._snapshot()
-    other = mbd.Simulator(system, dt=0.004, t_end=0.08)
-    other._return_to(saved)
-    while not other.steps.done:
-        other.advance()
-    assert np.array_equal(other.state.q, whole.final_state.q)
+    continued = mbd.Simulator(system, dt=0.004, t_end=0.08)
+    continued._return_to(saved)
+    while not continued.steps.done:
+        continued.advance()
+    assert np.array_equal(continued.state.q, whole.final_state.q)
     written = mbd.simulate(system, t_end=0.08, dt=0.004, path=folder)
     assert np.array_equal(written.q, whole.q)
-    again = mbd.resume(folder, system)
-    assert np.array_equal(again.q, whole.q)
+    resumed = mbd.resume(folder, system)
+    assert np.array_equal(resumed.q, whole.q)
 
 
 def test_errors_name_cause_and_cure() -> None:

@@ -105,8 +105,8 @@ def test_dead_loads_against_closed_forms() -> None:
     assert np.allclose(moment, expected, rtol=1e-11, atol=1e-12)
     mesh, tags = box((0, -0.1, -0.1), (0.5, 0.1, 0.1), (2, 1, 1), "tetrahedron")
     model = ElasticModel(mesh, SOFT, facet_tags=tags)
-    along = ufl.SpatialCoordinate(mesh)[0]
-    graded = MeshBody("bar", model, loads={"ramp": BodyForce((0, 0, 1.0), distribution=along)})
+    x = ufl.SpatialCoordinate(mesh)[0]
+    graded = MeshBody("bar", model, loads={"ramp": BodyForce((0, 0, 1.0), distribution=x)})
     total = graded.forces.loads.forces(0.0)
     assert np.allclose(total.sum(axis=0), [0, 0, 0.04 * 0.5**2 / 2], atol=1e-15)
     assert np.isclose(graded.nodes[:, 0] @ total[:, 2], 0.04 * 0.5**3 / 3)  # linear in x
@@ -161,13 +161,13 @@ def test_free_thermal_expansion_is_without_stress() -> None:
     u = (stretch - 1) * free.nodes
     free.forces.set_state(u, 0 * u)
     assert np.abs(free.forces.elastic()).max() < 1e-9
-    both = MeshBody("bar", model, ends(0.0, 0.5))
+    held = MeshBody("bar", model, ends(0.0, 0.5))
     ground = mbd.Ground({"origin": mbd.Frame(), "end": mbd.Frame((0.5, 0, 0))})
     joints = [
-        mbd.fixed("left", ground.frame("origin"), both.frame("left")),
-        mbd.fixed("right", ground.frame("end"), both.frame("right")),
+        mbd.fixed("left", ground.frame("origin"), held.frame("left")),
+        mbd.fixed("right", ground.frame("end"), held.frame("right")),
     ]
-    state = mbd.equilibrium(mbd.System([ground, both], joints))
+    state = mbd.equilibrium(mbd.System([ground, held], joints))
     # the force of the held bar of the same size: E α ΔT A, without lateral strain (nu = 0) but for
     # the clamped ends, whose effect is of the second order of the thermal strain
     assert np.allclose(np.abs(state.lam[[0, 6]]), 0.04 * 1e6 * 1e-4 * rise, rtol=0.02)

@@ -26,7 +26,7 @@ RUBBER = Material(2e6, 0.3, 1200.0)
 
 
 def still(body: MeshBody, gradients: Any, rates: Any = None) -> MeshMotion:
-    """Return a motion with homogeneous deformations, one gradient F of each instant."""
+    """Return a motion with homogeneous deformations: a gradient F and its rate per instant."""
     identity = np.eye(3)
     u = np.array([body.nodes @ (F - identity).T for F in gradients])
     w = 0 * u if rates is None else np.array([body.nodes @ L.T for L in rates])
@@ -118,7 +118,7 @@ def crank() -> tuple[MeshBody, Any, Any]:
 
 
 def test_modes_approach_the_mesh_body() -> None:
-    """Case W13: the missing displacement decreases with the number of modes, and the stress."""
+    """Case W13: missing displacements and errors of the stress decrease with more modes."""
     rod, model, run = crank()
     results = []
     for count in (0, 2, 10):

@@ -32,15 +32,15 @@ def test_rotations_of_a_bent_bar(kind: str, degree: int) -> None:
     u = np.column_stack([*x, X[:, 2]]) @ rotation.T + [3.0, 1.0, -2.0] - X
     rotations = NodalRotations(body).at(u, rotation[None])
     sections = rotation @ np.array([exp_rotation(np.array([0, 0, a])) for a in angle])
-    off = np.linalg.norm(rotations - sections[body.forces.nodes.owned], axis=(1, 2)) / np.sqrt(2)
-    assert off.max() < 0.05 / radius  # rad, the rotation of a cell
+    error = np.linalg.norm(rotations - sections[body.forces.nodes.owned], axis=(1, 2)) / np.sqrt(2)
+    assert error.max() < 0.05 / radius  # rad, the rotation of a cell
     straight = (X @ rotation.T) - X
     rotations = NodalRotations(body).at(straight, rotation[None])
     assert np.abs(rotations - rotation).max() < 1e-12
 
 
 def test_a_bent_rod_needs_few_solutions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Case W1 with 0.1 ms: at most 6 solutions a step with one factor."""
+    """Case W1 with steps of 0.1 ms: at most 6 solutions a step with one factor."""
     mesh, tags = box((0, -0.004, -0.004), (0.3, 0.004, 0.004), (36, 1, 1))
     model = ElasticModel(mesh, STEEL, facet_tags=tags)
     rod = MeshBody("rod", model, ends(0.0, 0.3), position=(0.15, 0, 0))

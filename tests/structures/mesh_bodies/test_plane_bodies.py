@@ -184,18 +184,18 @@ def test_rubber_pendulum() -> None:
 
 
 def test_plane_strain_equals_volumes_without_normal_motion() -> None:
-    """A block of one layer whose lateral faces cannot move gives the same bending."""
+    """A layer without normal motion has the same energy, a user-defined energy the same forces."""
     material, energy = Material(1e6, 0.4, 1000.0), "neo-hookean"
     plane = MeshBody("bar", strip((6, 1), width=0.2, material=material, plane="strain"),
                      interfaces(1.0), energy=energy)  # fmt: skip
-    other = MeshBody(
+    user_defined = MeshBody(
         "bar", strip((6, 1), width=0.2, material=material, plane="strain"), interfaces(1.0),
         energy=lambda u: neo_hookean(u, material),
     )  # fmt: skip
     rng = np.random.default_rng(1)
     u = rng.normal(size=plane.nodes.shape) * [0.01, 0.01, 0.0]
     forces = []
-    for body in (plane, other):
+    for body in (plane, user_defined):
         body.forces.set_state(u, np.zeros_like(u))
         forces.append(body.forces.elastic())
     assert np.allclose(*forces, rtol=1e-10, atol=1e-10 * np.abs(forces[0]).max())

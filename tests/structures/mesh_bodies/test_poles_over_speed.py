@@ -79,7 +79,7 @@ def test_blade_equals_the_reduced_body_with_stiffening() -> None:
     model, body = blade()
     reduced = mbd.reduce(model, interfaces=ends(ROOT, ROOT + LENGTH, ("root",)), num_modes=16).body
     parts = body, mbd.FlexibleBody("blade", reduced, damping_ratio=0.0)
-    one, two = (
+    of_mesh, of_modes = (
         poles_over_speed(
             lambda speed, part=part: at_speed(part, speed),  # type: ignore[misc]
             [10.0, 40.0, 80.0],
@@ -88,7 +88,7 @@ def test_blade_equals_the_reduced_body_with_stiffening() -> None:
         )
         for part in parts
     )
-    assert np.allclose(one.frequencies, two.frequencies, rtol=2e-3)
+    assert np.allclose(of_mesh.frequencies, of_modes.frequencies, rtol=2e-3)
 
 
 def shaft() -> MeshBody:

@@ -118,7 +118,7 @@ def tumbling_l(n: int, degree: int) -> MeshBody:
         dmesh.locate_entities_boundary(mesh, 2, lambda x, k=k, at=at: np.isclose(x[k], at))
         for k, at in ((1, 10.0), (0, 6.0))
     ]
-    pull = np.array([256.0, 512.0, 768.0]) / 9
+    pull = np.array([256.0, 512.0, 768.0]) / 9  # N on faces of 9 m²
 
     def ramp(t: float) -> float:
         return t / 2.5 if t <= 2.5 else max(0.0, (5 - t) / 2.5)
@@ -161,8 +161,8 @@ def test_tumbling_l() -> None:
     """Case W7: angular momentum, energies and shape of a soft body; the digits of one rank."""
     run = tumbling_run()
     assert np.abs(run.momenta[:, :3]).max() < 1e-9
-    for J, expected in zip(run.spin, ((8038, 4362, -5587), (15486, 8690, -10955)), strict=False):
-        assert np.abs(J - expected).max() < 0.01 * np.linalg.norm(J)
+    for L, expected in zip(run.spin, ((8038, 4362, -5587), (15486, 8690, -10955)), strict=False):
+        assert np.abs(L - expected).max() < 0.01 * np.linalg.norm(L)
     assert np.isclose(run.kinetic, 628.5, rtol=0.01)
     assert np.isclose(run.elastic, 209, rtol=0.05)
     assert np.isclose(run.total[0], 2433, rtol=0.01)
@@ -183,10 +183,10 @@ def test_tumbling_l_with_conserving_steps() -> None:
     run = tumbling_run(mbd.dynamics.GeneralizedAlpha.conserving())
     assert np.abs(run.momenta[:, :3]).max() < 1e-9
     assert np.abs(run.total / run.total[0] - 1).max() < 1e-8
-    after = run.momenta[200:, 3:]
+    after = run.momenta[200:, 3:]  # from 5 s on
     assert np.abs(after - after[0]).max() < 1e-8 * np.linalg.norm(after[0])
-    for J, expected in zip(run.spin, ((8038, 4362, -5587), (15486, 8690, -10955)), strict=False):
-        assert np.abs(J - expected).max() < 0.01 * np.linalg.norm(J)
+    for L, expected in zip(run.spin, ((8038, 4362, -5587), (15486, 8690, -10955)), strict=False):
+        assert np.abs(L - expected).max() < 0.01 * np.linalg.norm(L)
     assert np.isclose(run.kinetic, 628.5, rtol=0.01)
     assert np.isclose(run.elastic, 209, rtol=0.05)
     assert np.isclose(run.total[0], 2433, rtol=0.01)
@@ -227,7 +227,7 @@ def twisting_column(cells: tuple[int, int, int], dt: float) -> tuple[float, Any]
 def test_twisting_column(cells: tuple[int, int, int]) -> None:
     """Case W9: a column starts with a twisting velocity."""
     energy, angles = twisting_column(cells, 1e-3)
-    assert np.isclose(energy, 3031875, rtol=1e-4)  # interpolated velocity
+    assert np.isclose(energy, 3031875, rtol=1e-4)  # of the interpolated velocity
     assert (np.abs(angles - (3.59, 5.55, 4.46)) < (0.03, 0.06, 0.10)).all()
 
 
@@ -251,6 +251,7 @@ def test_relative_velocity() -> None:
         expected = np.transpose([0 * Y, 3 * X + Z, 4 - X])  # ω × X is (Z, 0, −X) in the body
         assert np.allclose(body.nodal_of(state.q)[1], expected, atol=1e-12)
         momentum = body.momenta(state.q, state.v)[:3]
+        # mass 20 kg, centre (0.5, 0.1, 0.05) m
         assert np.allclose(momentum, 20 * np.array([0, 1.5 + 0.05, 4 - 0.5]), rtol=1e-12)
         assert np.allclose(state.v[:3], momentum / 20, rtol=1e-12)
     for value in (

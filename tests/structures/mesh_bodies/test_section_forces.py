@@ -34,13 +34,13 @@ def test_section_of_a_strongly_bent_bar(place: float, force: Any) -> None:
     section = mbd.durability.section_forces(body, run, (place, 0, 0), (1, 0, 0))
     motion = body.motion(run)
     points = [(place, 0, 0), (1, 0, 0), (place + 0.005, 0, 0), (place - 0.005, 0, 0)]
-    here, tip, after, before = motion.position(points)[0]
+    middle, tip, after, before = motion.position(points)[0]
     assert np.linalg.norm(tip - (1, 0, 0)) > 0.1
-    size, arm = np.linalg.norm(force), np.linalg.norm(tip - here)
+    size, arm = np.linalg.norm(force), np.linalg.norm(tip - middle)
     assert np.isclose(np.linalg.norm(section.force[0]), size, rtol=1e-6)
-    along = (after - before) / np.linalg.norm(after - before)
-    assert np.isclose(section.normal[0], force @ along, atol=2e-3 * size)
-    moment = np.linalg.norm(np.cross(tip - here, force))
+    tangent = (after - before) / np.linalg.norm(after - before)
+    assert np.isclose(section.normal[0], force @ tangent, atol=2e-3 * size)
+    moment = np.linalg.norm(np.cross(tip - middle, force))
     assert np.isclose(np.linalg.norm(section.moment[0]), moment, atol=3e-3 * size * arm)
 
 

@@ -74,29 +74,29 @@ def blade_at_rest() -> float:
     ],
 )  # fmt: skip
 def test_blade_equals_the_analysis_of_rotating_structures(axis: Any, speed: float) -> None:
-    """At 40 rad/s the blade is over 10 % longer; the other analysis has matrices of the mesh."""
+    """At 40 rad/s the blade is over 10 % longer; `spinning_equilibrium` has matrices of a mesh."""
     model, body = blade()
     system = on_a_hub(body, axis, speed)
     state = mbd.equilibrium(system, spin=speed * np.array(axis))
     structure = rotating_structure(model, held={"root": 1}, axis=axis)
-    other = spinning_equilibrium(
+    reference = spinning_equilibrium(
         structure, lambda u: forms.saint_venant_kirchhoff(u, SOFT), speed, steps=4
     )
     count = 3 * len(body.forces.nodes.owned)
-    u = body.forces.nodes.gathered(other.displacement.x.array[:count])
+    u = body.forces.nodes.gathered(reference.displacement.x.array[:count])
     nodal = body.nodal_of(state.q[system.q_slices[2]])
     assert np.abs(nodal[0] - u).max() < 1e-8 * np.abs(u).max()
     x, spin = body.nodes + u, speed * np.array(axis)
     assert np.allclose(nodal[1], np.cross(spin, x), atol=1e-8 * speed)
     assert np.allclose(nodal[2], np.cross(spin, np.cross(spin, x)), atol=1e-8 * speed**2)
     modes = vibration_modes(system, state, 5)
-    expected = other.modes(5).frequencies
+    expected = reference.modes(5).frequencies
     assert np.allclose(modes.frequencies, expected, rtol=1e-7)
     assert np.abs(modes.damping_ratios).max() < 1e-9
     if speed > 20:
         assert np.ptp(nodal[0, :, 0]) > 0.1 * LENGTH
         assert modes.frequencies[0] > 1.05 * blade_at_rest()
-    other.destroy()
+    reference.destroy()
     structure.destroy()
 
 
@@ -141,8 +141,8 @@ def test_states_that_do_not_rotate_steadily() -> None:
         mbd.equilibrium(on_a_hub(body, (0, 0, 1), 10.0, gravity=(0, -9.81, 0)), spin=spin)
     with pytest.raises(InputError) as error:  # the motor has another speed
         mbd.equilibrium(on_a_hub(body, (0, 0, 1), 9.0), spin=spin)
-    for other in (MeshBody("blade", blade()[0]), blade(mass_damping=1.0)[1]):
-        system = mbd.System([other]) if not other.frame_names else on_a_hub(other, (0, 0, 1), None)
+    for part in (MeshBody("blade", blade()[0]), blade(mass_damping=1.0)[1]):
+        system = mbd.System([part]) if not part.frame_names else on_a_hub(part, (0, 0, 1), None)
         with pytest.raises(InputError) as error:
             mbd.equilibrium(system, spin=spin)
         assert error.value.argument == "spin"
@@ -159,10 +159,10 @@ def ring(count: int) -> tuple[dmesh.Mesh, Any]:
     angle = 2 * np.pi * np.arange(count) / count
     corners = np.array([(r, z) for z in (-0.05, 0.05) for r in (0.95, 1.05)])
     x = np.array([[r * np.cos(a), r * np.sin(a), z] for a in angle for r, z in corners])
-    first = 4 * np.arange(count)
-    after = np.roll(first, -1)
+    corner = 4 * np.arange(count)
+    next_corner = np.roll(corner, -1)
     cells = np.stack(
-        [k + i for i in (0, 2) for j in (0, 1) for k in (first + j, after + j)], axis=1
+        [k + i for i in (0, 2) for j in (0, 1) for k in (corner + j, next_corner + j)], axis=1
     )
     if MPI.COMM_WORLD.rank:
         cells, x = cells[:0], x[:0]
@@ -175,7 +175,7 @@ def ring(count: int) -> tuple[dmesh.Mesh, Any]:
 
 @pytest.mark.parametrize("share", [0.1, pytest.param(0.3, marks=pytest.mark.slow)])
 def test_thin_ring(share: float) -> None:
-    """Case W11: λ³ = 1/(1 − ρω²R²/μ) for a thin incompressible ring, λ the stretch.
+    """Case W11: λ³ = 1/(1 − ρω²R²/μ) for the stretch λ of a thin incompressible ring.
 
     The radius of the polygon is that whose mass has the radius of gyration 1.
     """
@@ -192,8 +192,8 @@ def test_thin_ring(share: float) -> None:
     speed = np.sqrt(share * rubber.shear / rubber.density / square)
     state = mbd.equilibrium(system, spin=(0, 0, speed))
     x = X + body.nodal_of(state.q)[0]
-    after = body.forces.lumped @ (x[:, 0] ** 2 + x[:, 1] ** 2) / body.typical_mass
-    assert np.isclose(np.sqrt(after / square), (1 - share) ** (-1 / 3), rtol=2e-3)
+    stretched = body.forces.lumped @ (x[:, 0] ** 2 + x[:, 1] ** 2) / body.typical_mass
+    assert np.isclose(np.sqrt(stretched / square), (1 - share) ** (-1 / 3), rtol=2e-3)
 
 
 def top(size: float) -> MeshBody:
@@ -203,6 +203,7 @@ def top(size: float) -> MeshBody:
         gmsh.option.setNumber("General.Terminal", 0)
         model, occ = gmsh.model, gmsh.model.occ
         if MPI.COMM_WORLD.rank == 0:
+            # z, height and radius of shaft, disc and shaft, m
             parts = [(0.0, 0.035, 0.005), (0.035, 0.03, 0.14), (0.065, 0.035, 0.005)]
             solids = [(3, occ.addCylinder(0, 0, z, 0, 0, h, r)) for z, h, r in parts]
             occ.fragment(solids[:1], solids[1:])
@@ -245,6 +246,6 @@ def test_sleeping_top(turns: float) -> None:
         assert np.allclose(modes.frequencies[1:3], (1.27458549, 4.73428636), rtol=0.02)
     specs = {"foot": mbd.InterfaceSpec(1, point=(0, 0, 0), axes=np.eye(3))}
     reduced = mbd.reduce(body.elastic_model, interfaces=specs, num_modes=12).body
-    other = standing(mbd.FlexibleBody("top", reduced, damping_ratio=0.0))
-    expected = mbd.linearize(other, mbd.equilibrium(other, spin=spin)).frequencies
+    of_modes = standing(mbd.FlexibleBody("top", reduced, damping_ratio=0.0))
+    expected = mbd.linearize(of_modes, mbd.equilibrium(of_modes, spin=spin)).frequencies
     assert np.allclose(modes.frequencies[1:], expected[1:4], rtol=1e-5)

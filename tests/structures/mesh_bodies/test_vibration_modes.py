@@ -86,8 +86,8 @@ def test_reduced_body_approaches_the_mesh(kind: str) -> None:
     exact = vibration_modes(system, mbd.equilibrium(system), 4).frequencies
     errors = []
     for num_modes in (6, 24):
-        other = cantilever(reduced(model, num_modes, specs))
-        values = mbd.linearize(other, mbd.equilibrium(other)).frequencies[:4]
+        with_modes = cantilever(reduced(model, num_modes, specs))
+        values = mbd.linearize(with_modes, mbd.equilibrium(with_modes)).frequencies[:4]
         errors.append(values / exact - 1)
     assert (errors[1] > -1e-10).all()
     assert errors[1].max() < 2e-4
@@ -99,9 +99,9 @@ def tensioned(tension: float) -> tuple[Any, Any]:
     """Return squared frequencies of a bar between pins, and those of a beam, 1/s²."""
     mesh, tags = box((0, -0.01, -0.01), (1, 0.01, 0.01), (16, 1, 1))
     body = MeshBody("bar", ElasticModel(mesh, RUBBER, facet_tags=tags), ends(0.0, 1.0))
-    along = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])  # z along x
-    ground = mbd.Ground({"pin": mbd.Frame(), "guide": mbd.Frame((1, 0, 0), along)})
-    frames = {"pin": mbd.Frame(), "guide": mbd.Frame((0, 0, 0), along)}
+    along_x = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])  # z along x
+    ground = mbd.Ground({"pin": mbd.Frame(), "guide": mbd.Frame((1, 0, 0), along_x)})
+    frames = {"pin": mbd.Frame(), "guide": mbd.Frame((0, 0, 0), along_x)}
     slider = mbd.RigidBody("slider", 0.1, [1e-4] * 3, position=(1, 0, 0), frames=frames)
     joints = [
         mbd.revolute("left", ground.frame("pin"), body.frame("left")),
@@ -154,8 +154,8 @@ def test_damper_at_an_interface(rate: float) -> None:
     ]  # fmt: skip
     system = cantilever(body, damper)
     poles = vibration_modes(system, mbd.equilibrium(system), 4).poles
-    other = cantilever(reduced(model, 40, ends(0.0, 0.3)), damper)
-    expected = mbd.linearize(other, mbd.equilibrium(other)).poles[:4]
+    with_modes = cantilever(reduced(model, 40, ends(0.0, 0.3)), damper)
+    expected = mbd.linearize(with_modes, mbd.equilibrium(with_modes)).poles[:4]
     assert np.allclose(poles, expected, rtol=2e-5)
 
 

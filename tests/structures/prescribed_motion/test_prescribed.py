@@ -115,10 +115,10 @@ def test_the_law_of_a_driver_gives_the_motion_of_the_driven_body() -> None:
     law = PrescribedMotion.from_law(driver, point=(-0.3, 0, 0), gravity=gravity)
     simulated = PrescribedMotion.from_run(run, "bar")
     for t in (0.1, 0.25, 0.4):
-        one, two = law(t), simulated(t)
-        assert one.omega == pytest.approx(two.omega, abs=1e-4)
-        assert one.alpha == pytest.approx(two.alpha, abs=1e-2)
-        assert one.acceleration == pytest.approx(two.acceleration, abs=1e-2)
+        exact, computed = law(t), simulated(t)
+        assert exact.omega == pytest.approx(computed.omega, abs=1e-4)
+        assert exact.alpha == pytest.approx(computed.alpha, abs=1e-2)
+        assert exact.acceleration == pytest.approx(computed.acceleration, abs=1e-2)
     assert simulated(0.1).wrenches["o"] == pytest.approx(run.body("bar").wrenches["o"][100])
 
 

@@ -124,10 +124,11 @@ def test_a_body_with_all_modes_agrees_with_the_full_model(comm: MPI.Intracomm, n
     body = case(name, comm)
     shared: dict[str, Any] = {"interfaces": ENDS, "kind": body.kind, **body.settings}
     problem = elastic_problem(ElasticModel(body.mesh, STEEL, **body.settings))
-    per = problem.num_rigid
+    num_rigid = problem.num_rigid
     facets = mesh_interfaces(body.mesh, problem.space, InterfaceSpec.each(ENDS, body.kind))
+    # all fixed-interface modes: the dofs without those of rigid and the conditions of averaged ends
     rigid = sum(len(i.dofs) for i in facets if i.kind == "rigid")
-    averaged = per * sum(i.kind == "averaged" for i in facets)
+    averaged = num_rigid * sum(i.kind == "averaged" for i in facets)
     num_modes = problem.num_dofs - problem.comm.allreduce(rigid) - averaged
     points = {"middle": (LENGTH / 2, HEIGHT / 3, WIDTH / 4)[: problem.dim]}
     reduction = flat(
@@ -141,7 +142,7 @@ def test_a_body_with_all_modes_agrees_with_the_full_model(comm: MPI.Intracomm, n
         **shared,
     )
     reduced = reduction.body
-    assert reduced.num_modes == num_modes + per
+    assert reduced.num_modes == num_modes + num_rigid
     damping = DAMPING.mass * reduced.mass + DAMPING.stiffness * reduced.stiffness
     reduced = reduced.replace(damping=damping)
     motion = ATTACHED_MOTION if body.held else COMPLETE_MOTION
@@ -164,14 +165,14 @@ def test_a_body_with_all_modes_agrees_with_the_full_model(comm: MPI.Intracomm, n
     assert full.time == pytest.approx(modal.time)
     pairs = [(full.points["middle"], modal.points["middle"])]
     pairs += [(full.interfaces[end], modal.interfaces[end]) for end in ENDS]
-    for one, other in pairs:
+    for history, expected in pairs:
         for key in ("displacement", "velocity"):
             size = np.abs(getattr(modal.points["middle"], key)).max()
-            error = getattr(one, key)[:, :3] - getattr(other, key)[:, :3]
+            error = getattr(history, key)[:, :3] - getattr(expected, key)[:, :3]
             assert np.abs(error).max() < 1e-6 * size
-    without = modal_transient(reduced, motion, couplings=False, **times | {"stiffening": False})
-    differ = without.points["middle"].displacement - modal.points["middle"].displacement
-    assert np.abs(differ).max() > 1e-3 * np.abs(modal.points["middle"].displacement).max()
+    uncoupled = modal_transient(reduced, motion, couplings=False, **times | {"stiffening": False})
+    difference = uncoupled.points["middle"].displacement - modal.points["middle"].displacement
+    assert np.abs(difference).max() > 1e-3 * np.abs(modal.points["middle"].displacement).max()
 
 
 def test_reproduces_a_body_in_a_mechanism(comm: MPI.Intracomm) -> None:
@@ -238,7 +239,7 @@ def test_static_forces_at_interfaces(comm: MPI.Intracomm, kind: Any, held: str |
 
 def _ends(*runs: Any) -> list[Any]:
     """Return the interfaces of some runs."""
-    return [one.interfaces for one in runs]
+    return [run.interfaces for run in runs]
 
 
 SLENDER = Material(STEEL.young, 0.0, STEEL.density)
@@ -286,9 +287,9 @@ def test_clamped_bar_under_angular_acceleration(comm: MPI.Intracomm) -> None:
 def test_spin_up() -> None:
     """V5: a strip with EA, EI and ρA of the beam agrees within 1 % at full order.
 
-    Without geometric stiffening the deflection of the same strip is unbounded at 10 s.
+    Without geometric stiffening the deflection of the same strip exceeds its length at 10 s.
     """
-    length, axial, bending, line = 10.0, 2.8e7, 1.4e4, 1.2
+    length, axial, bending, line = 10.0, 2.8e7, 1.4e4, 1.2  # L, EA, EI and ρA
     height = np.sqrt(12 * bending / axial)
     material = Material(axial / height, 0.3, line / height)
     T, final = 15.0, 6.0
@@ -323,7 +324,7 @@ def test_spin_up() -> None:
     assert stiff[steps, 1] == pytest.approx(list(EXACT.values()), rel=0.01)
     assert stiff[:, 1].min() == pytest.approx(-0.5738, rel=0.003)
     assert run.time[np.argmin(stiff[:, 1])] == pytest.approx(6.76, abs=0.04)
-    assert stiff[-75:, 0].mean() == pytest.approx(5.14e-4, rel=0.003)
+    assert stiff[-75:, 0].mean() == pytest.approx(5.14e-4, rel=0.003)  # last 3 s
     assert run.most_solves <= 3
     soft, _ = tip(10.0, False)
     assert soft[-1, 1] < -10
@@ -356,7 +357,7 @@ def strip(comm: MPI.Intracomm, **settings: Any) -> Transient:
     ids=["Newmark", "default", "HHT"],
 )
 def test_second_order_in_time(method: Any) -> None:
-    """Differences of the solutions with h, h/2 and h/4 fall by four."""
+    """Differences of the solutions with h, h/2 and h/4 decrease by the factor four."""
 
     def tip(dt: float) -> np.ndarray:
         run = strip(ALONE, t_end=8e-5, dt=dt, method=method, tolerance=1e-12, stride=10**6)
@@ -372,8 +373,8 @@ def test_second_order_in_time(method: Any) -> None:
 def test_energy_is_kept() -> None:
     """½vᵀMv + ½uᵀ(K + K_σ + K_ω)u − fᵀu is constant, because G does no work.
 
-    The angular velocity is constant, and the method is the trapezoidal rule.
-
+    M and K are mass and stiffness, K_σ and K_ω those of prestress and rotation, f is the load and G
+    the gyroscopic matrix. The angular velocity is constant, and the method is the trapezoidal rule.
     The bar starts far from its equilibrium, so that the Coriolis force is large.
     """
     mesh = box(ALONE, cells=(4, 1, 1))
@@ -429,13 +430,13 @@ def test_ranks_agree(comm: MPI.Intracomm) -> None:
         assert run.fields.time == pytest.approx([0.0, 5e-5])
         squares = ranks.allreduce(np.sum(run.fields.displacement**2, axis=0))
         results.append((run, squares))
-    (one, size), (all_, others) = results
-    assert others == pytest.approx(size, rel=1e-7)
-    middle = one.points["middle"].displacement
-    assert np.abs(all_.points["middle"].displacement - middle).max() < 1e-7 * np.abs(middle).max()
+    (single, size), (many, many_size) = results
+    assert many_size == pytest.approx(size, rel=1e-7)
+    middle = single.points["middle"].displacement
+    assert np.abs(many.points["middle"].displacement - middle).max() < 1e-7 * np.abs(middle).max()
     for end in ENDS:
-        moved = one.interfaces[end].displacement
-        assert np.abs(all_.interfaces[end].displacement - moved).max() < 1e-7 * np.abs(moved).max()
+        moved = single.interfaces[end].displacement
+        assert np.abs(many.interfaces[end].displacement - moved).max() < 1e-7 * np.abs(moved).max()
 
 
 def test_fields_are_those_of_the_points(comm: MPI.Intracomm, tmp_path: Path) -> None:

@@ -96,8 +96,8 @@ def test_matrices_are_the_forms(comm: MPI.Comm, dim: int) -> None:
     assert difference(s.gyroscopic, forms.coriolis(u, v, rho, omega)) < 1e-14
     assert difference(s.softening, forms.centrifugal_stiffness(u, v, rho, omega)) < 1e-14
     u0 = as_function(V, s.displacement)
-    across = {"plane": options["plane"]} if dim == 2 else {}
-    sigma = t * forms.stress(u0, STEEL, **across)
+    plane_options = {"plane": options["plane"]} if dim == 2 else {}
+    sigma = t * forms.stress(u0, STEEL, **plane_options)
     assert s.geometric is not None
     assert difference(s.geometric, forms.geometric_stiffness(u, v, sigma)) < 1e-12
     x = ufl.SpatialCoordinate(mesh) - ufl.as_vector(point)
@@ -138,7 +138,7 @@ def assert_like_v6(kind: str, frequencies: dict[int, np.ndarray]) -> None:
 
 
 def test_cantilever_of_the_literature_in_the_plane(comm: MPI.Comm) -> None:
-    """V6: lag of a slender strip without Coriolis forces, which reduce ω by 0.3 % at γ = 5."""
+    """V6: lag of a slender strip; Coriolis forces reduce ω by 0.3 % at γ = 5."""
     length, height = 1.0, 0.02
     s = rotating_structure(
         mbd.ElasticModel(
@@ -146,7 +146,7 @@ def test_cantilever_of_the_literature_in_the_plane(comm: MPI.Comm) -> None:
         ),
         held=["root"],
     )
-    time = np.sqrt(STEEL.density * 12 / STEEL.young) * length**2 / height
+    time = np.sqrt(STEEL.density * 12 / STEEL.young) * length**2 / height  # √(ρAL⁴/EI)
     for with_coriolis in (False, True):
         modes = {
             g: rotating_modes(s, g / time, num_modes=2, coriolis=with_coriolis)
@@ -177,10 +177,10 @@ def test_cantilever_of_the_literature_in_space(comm: MPI.Comm) -> None:
         frequencies = {}
         for gamma in (0, 1, 3, 5):
             modes = rotating_modes(s, gamma / time, num_modes=6, coriolis=False)
-            across = 2 if kind == "flap" else 1
+            direction = 2 if kind == "flap" else 1
             z = modes.vectors.real.reshape(-1, 3, modes.vectors.shape[1])
             parts = comm.allreduce(np.sum(z**2, axis=0))
-            bending = parts[across] > 0.9 * parts.sum(axis=0)
+            bending = parts[direction] > 0.9 * parts.sum(axis=0)
             frequencies[gamma] = 2 * np.pi * modes.frequencies[bending][:2] * time
         assert_like_v6(kind, frequencies)
     s.destroy()
@@ -201,6 +201,7 @@ def test_divergence_at_a_speed_of_the_search(comm: MPI.Comm, first: float, rtol:
         assert lost is not None and lost.kind == "divergence"
         low, high = lost.bracket
         assert low - 1e-9 * first <= first <= high + 1e-12 * first
+        # at a singular stiffness, the speed is changed by 1e-8
         assert high - low <= max(rtol, 2.1e-8) * first
         s.destroy()
 
@@ -245,9 +246,9 @@ def test_point_oscillator(comm: MPI.Comm, n: int) -> None:
     assert np.allclose(modes.frequencies[circles], [6, 14], rtol=1e-12, atol=0)
     assert np.allclose(modes.whirl[circles], [1, -1], atol=1e-9)
     assert np.abs(modes.damping_ratios).max() < 1e-12
-    other = rotating_modes(s, -8 * np.pi, num_modes=3)
-    assert np.allclose(other.eigenvalues, modes.eigenvalues, rtol=1e-10)
-    assert np.allclose(other.whirl[circles], [1, -1], atol=1e-9)  # forward is the sense of Ω
+    backward = rotating_modes(s, -8 * np.pi, num_modes=3)
+    assert np.allclose(backward.eigenvalues, modes.eigenvalues, rtol=1e-10)
+    assert np.allclose(backward.whirl[circles], [1, -1], atol=1e-9)  # forward is the sense of Ω
     speeds = 2 * np.pi * np.array([0, 2, 4, 8, 9.5, 10, 11, 14])  # 10 Hz: the stiffness is zero
     diagram = campbell(s, speeds, num_modes=3)
     circles = np.abs(diagram.whirl[-1]) > 0.5
@@ -288,8 +289,8 @@ def test_anisotropic_springs(comm: MPI.Comm) -> None:
     lost = critical_speed(s, 3 * low)
     assert lost is not None and lost.speed == pytest.approx(low, rel=2e-6)
     assert critical_speed(s, 3 * low, lower=1.01 * high) is None
-    still = critical_speed(s, 3 * low, coriolis=False)
-    assert still is not None and still.speed == pytest.approx(low, rel=2e-6)
+    uncoupled = critical_speed(s, 3 * low, coriolis=False)
+    assert uncoupled is not None and uncoupled.speed == pytest.approx(low, rel=2e-6)
     s.destroy()
     damped = on_springs(comm, (low**2, high**2), damping=Rayleigh(mass=1.0))
     with pytest.raises(ValueError, match="unstable at lower"):
@@ -324,9 +325,8 @@ def test_damped_point_oscillator(comm: MPI.Comm, kind: str) -> None:
     root = np.sqrt((a / 2 + 1j * speed) ** 2 - (TEN_HERTZ**2 - speed**2) + 0j)
     expected = np.array([-a / 2 - 1j * speed + root, -a / 2 - 1j * speed - root])
     modes = rotating_modes(s, speed, num_modes=3)
-    for (
-        value
-    ) in expected:  # Im > 0: forward; Im < 0: the result contains the conjugate, a backward mode
+    # Im > 0: forward; Im < 0: the result contains the conjugate, a backward mode
+    for value in expected:
         k = np.argmin(np.abs(modes.eigenvalues - (value.real + 1j * abs(value.imag))))
         assert abs(modes.eigenvalues[k].real - value.real) < 1e-9 * abs(value)
         assert abs(modes.eigenvalues[k].imag - abs(value.imag)) < 1e-9 * abs(value)
@@ -335,8 +335,9 @@ def test_damped_point_oscillator(comm: MPI.Comm, kind: str) -> None:
     # a form may not damp every motion, so that only growth above 1e-4 Ω is reported
     assert lost is not None
     assert lost.kind == ("flutter" if kind == "form" else "divergence")
-    slow = 2e-4 * TEN_HERTZ / a if kind == "form" else 0.0
-    assert lost.speed == pytest.approx(TEN_HERTZ * (1 + slow), rel=5e-5)
+    # growth of a/2 (Ω/ω₀ − 1) = 1e-4 Ω
+    excess = 2e-4 * TEN_HERTZ / a if kind == "form" else 0.0
+    assert lost.speed == pytest.approx(TEN_HERTZ * (1 + excess), rel=5e-5)
     s.destroy()
 
 
@@ -392,14 +393,14 @@ def test_a_mode_is_followed_through_zero() -> None:
     Another motion with almost the same frequency is not mistaken for it.
     """
     circle = np.array([1.0, -1.0j, 0.0]) / np.sqrt(2)
-    other = np.array([0.0, 0.0, 1.0 + 0j])
+    separate = np.array([0.0, 0.0, 1.0 + 0j])
 
     def modes(rates: list[complex], shapes: list[np.ndarray]) -> Modes:
         z = np.column_stack(shapes)
         return Modes(np.array(rates), np.zeros(len(rates)), z, z)  # M = I
 
     last = modes([0.5j, 3j], [circle, circle.conj()])
-    current = modes([0.5j, 1j, 4.5j], [other, circle.conj(), circle.conj()])
+    current = modes([0.5j, 1j, 4.5j], [separate, circle.conj(), circle.conj()])
     assert list(_match(None, last, current, 1.5)) == [1, 2]
 
 
