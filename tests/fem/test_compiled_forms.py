@@ -229,7 +229,7 @@ def compiled(folder: Path) -> float:
 
 
 def interrupt(source: Path, age: float) -> None:
-    """Write the files that an interrupted compiler leaves, with an age in seconds."""
+    """Leave the files of a compiler that was interrupted, with an age in seconds."""
     source.with_name(f"{source.name}.cached").unlink()
     os.utime(source, (time.time() - age,) * 2)
 

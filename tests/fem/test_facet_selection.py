@@ -65,7 +65,7 @@ def rod(request: pytest.FixtureRequest) -> tuple[ConnectingRod, TaggedMesh]:
 
 
 def bores(part: ConnectingRod) -> dict[str, Any]:
-    """Return point, axis and radius of both bores."""
+    """Return a point of the axis, its direction and the radius of both bores."""
     return {
         "big_end": ((0, 0, 0.3), (0, 0, -2), part.big_bore / 2),
         "small_end": ((part.length, 0, 0), Z, part.small_bore / 2),
@@ -109,10 +109,10 @@ def test_same_reduction_as_with_names() -> None:
     facets = {name: pick(mesh.mesh, cylinder=shape) for name, shape in bores(part).items()}
     picked = reduce(ElasticModel(mesh.mesh, STEEL), interfaces=facets, num_modes=2)
     assert picked.body.frequencies == pytest.approx(named.body.frequencies, rel=1e-10)
-    for one, two in zip(named.body.interfaces, picked.body.interfaces, strict=True):
-        assert one.name == two.name
-        assert np.allclose(one.point, two.point, atol=1e-14)
-        assert np.allclose(one.axes, two.axes, atol=1e-14)
+    for expected, interface in zip(named.body.interfaces, picked.body.interfaces, strict=True):
+        assert expected.name == interface.name
+        assert np.allclose(expected.point, interface.point, atol=1e-14)
+        assert np.allclose(expected.axes, interface.axes, atol=1e-14)
 
 
 @pytest.mark.parametrize("cell", [CellType.tetrahedron, CellType.hexahedron])
@@ -120,6 +120,7 @@ def test_faces_of_a_box(comm: MPI.Intracomm, cell: CellType) -> None:
     mesh = box(comm, cell)
     for axis in range(3):
         for value in (0.0, SIZE[axis]):
+            # any point of the plane, and a point inside the face
             normal, point, middle = np.zeros(3), np.full(3, 0.123), 0.47 * np.array(SIZE)
             normal[axis], point[axis], middle[axis] = -3.0, value, value
             expected = centres(mesh, on_boundary(mesh, lambda x: np.isclose(x[axis], value)))

@@ -37,7 +37,7 @@ def test_folded_cells(comm: MPI.Intracomm, ghosts: GhostMode) -> None:
 
 
 def test_single_precision_and_no_communicator(comm: MPI.Intracomm) -> None:
-    """DOLFINx permits such meshes, the package raises errors."""
+    """Meshes of float32 numbers and null communicators raise errors; DOLFINx permits them."""
     corners = [np.zeros(3), np.ones(3)]
     single = create_box(comm, corners, [2, 2, 2], CellType.tetrahedron, dtype=np.float32)
     with pytest.raises(InputError, match="float32 numbers, but this package needs float64"):

@@ -121,7 +121,7 @@ def test_a_cosine_pressure_deforms_the_bore_as_in_the_full_model(direction: floa
     rows[interface.dofs] = interface.rows
     rigid = problem.rigid_motions(interface.point)
     load = f - rows @ (rigid.T @ f)  # balanced by the reaction of the averaged interface
-    np.testing.assert_allclose(rigid.T @ load, 0.0, atol=1e-9 * np.abs(f).sum() * LENGTH)  # (balanced)
+    np.testing.assert_allclose(rigid.T @ load, 0.0, atol=1e-9 * np.abs(f).sum() * LENGTH)
     i, j, values = problem.stiffness.getValuesCSR()
     # A penalty on the mean motion removes the rigid motions from K.
     K = scipy.sparse.csr_matrix((values, j, i)) + 1e9 * scipy.sparse.csr_matrix(rows @ rows.T)
