@@ -70,7 +70,10 @@ NAMES = {"bdf": ("pshell_1", "pshell_2", "psolid_11"), "med": ("left", "right", 
 @pytest.mark.parametrize("hexahedra", [False, True])
 @pytest.mark.parametrize("order", [1, 2])
 def test_files_of_other_programs(tmp_path: Path, suffix: str, order: int, hexahedra: bool) -> None:
-    """Volume, areas of groups, and frequencies are those of the `.msh` file of the same mesh."""
+    """Volume, areas of groups and frequencies are those of another file of the same mesh.
+
+    The file is `.msh`, or `.inp` for hexahedra with 20 nodes.
+    """
     pytest.importorskip("h5py")
     write_block(tmp_path, order, hexahedra=hexahedra)
     mesh = mbd.read_mesh(tmp_path / f"part.{suffix}", MPI.COMM_SELF)

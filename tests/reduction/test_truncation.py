@@ -53,7 +53,7 @@ def test_the_dynamic_stiffness_is_the_bodys(bar: Reduction) -> None:
 
 
 def test_the_residual_is_that_of_further_modes(bar: Reduction) -> None:
-    """S is positive, decreases with each mode, and is small after 60 modes."""
+    """The residual S of omitted modes is positive, decreases with n, and is small for 60 modes."""
     assert bar.truncation is not None
     sizes = []
     scale = 1 / np.sqrt(np.diag(bar.truncation.stiffness))
@@ -152,7 +152,7 @@ def test_effective_masses_are_part_of_the_body(
     ):
         (line,) = [text for text in lines if text.split()[:2] == label.split()]
         numbers = [float(word) for word in line.split()[2:]]
-        assert np.allclose(numbers, [frequency, *100 * shares], rtol=0, atol=0.0051)
+        assert np.allclose(numbers, [frequency, *100 * shares], rtol=0, atol=0.0051)  # two decimals
     assert bar.body.rigid().effective_masses is None
     assert bar.body.truncated(3).effective_masses is bar.body.effective_masses
 
