@@ -88,8 +88,8 @@ def reduced(comm: MPI.Intracomm, k: int, **options: object) -> Reduction:
 def in_groups(comm: MPI.Intracomm, k: int) -> None:
     """Reduce a bar of two materials under a temperature."""
     mesh = grouped(bar(comm, k), lambda x: x[0] < LENGTH / 2)
-    both = {"a": material(k), "b": material(1 - k)}
-    reduce(ElasticModel(mesh, both, prestress=Temperature(20.0 + k)), interfaces=ENDS, num_modes=2)
+    parts = {"a": material(k), "b": material(1 - k)}
+    reduce(ElasticModel(mesh, parts, prestress=Temperature(20.0 + k)), interfaces=ENDS, num_modes=2)
 
 
 def with_loads(comm: MPI.Intracomm, k: int) -> None:

@@ -48,8 +48,8 @@ def centres(mesh: Mesh, facets: NDArray[np.int32]) -> NDArray[np.float64]:
     local = np.zeros((0, 3))
     if len(owned):
         local = mesh.geometry.x[entities_to_geometry(mesh, dim - 1, owned)].mean(axis=1)
-    every = np.round(np.concatenate(mesh.comm.allgather(local)), 9)
-    return every[np.lexsort(every.T)]
+    all_centres = np.round(np.concatenate(mesh.comm.allgather(local)), 9)
+    return all_centres[np.lexsort(all_centres.T)]
 
 
 def on_boundary(mesh: Mesh, where: Any) -> NDArray[np.int32]:
@@ -96,10 +96,10 @@ def test_half_of_a_bore(rod: tuple[ConnectingRod, TaggedMesh]) -> None:
     part, mesh = rod
     cylinder = bores(part)["big_end"]
     low, high = (-1, -1, -1), (1, 1, 0.25 * part.big_width)
-    both = pick(mesh, cylinder=cylinder, box=(low, high))
-    each = np.intersect1d(pick(mesh, cylinder=cylinder), pick(mesh, box=(low, high)))
-    assert np.array_equal(both, each)
-    assert 0 < count(mesh.mesh, both) < count(mesh.mesh, mesh.facets("big_end"))
+    selected = pick(mesh, cylinder=cylinder, box=(low, high))
+    expected = np.intersect1d(pick(mesh, cylinder=cylinder), pick(mesh, box=(low, high)))
+    assert np.array_equal(selected, expected)
+    assert 0 < count(mesh.mesh, selected) < count(mesh.mesh, mesh.facets("big_end"))
 
 
 def test_same_reduction_as_with_names() -> None:
@@ -144,8 +144,8 @@ def test_oblique_plane(comm: MPI.Intracomm) -> None:
     mesh.geometry.x[:] = mesh.geometry.x @ R.T
     plane = R @ [SIZE[0], 5.0, 0], R[:, 0]
     assert np.array_equal(centres(mesh, pick(mesh, plane=plane)), centres(mesh, end))
-    both = pick(mesh, plane=plane, box=((-9, -9, 0.16), (9, 9, 9)))
-    assert np.array_equal(centres(mesh, both), centres(mesh, upper))
+    upper_part = pick(mesh, plane=plane, box=((-9, -9, 0.16), (9, 9, 9)))
+    assert np.array_equal(centres(mesh, upper_part), centres(mesh, upper))
 
 
 def test_ghosts_have_the_same_selection_as_their_owners(comm: MPI.Intracomm) -> None:
@@ -153,10 +153,10 @@ def test_ghosts_have_the_same_selection_as_their_owners(comm: MPI.Intracomm) -> 
     facets = pick(mesh, plane=((0, 0, 0), Z))
     index_map = mesh.topology.index_map(2)
     owned = index_map.local_to_global(facets[facets < index_map.size_local])
-    every = np.concatenate(comm.allgather(owned))
+    all_owned = np.concatenate(comm.allgather(owned))
     local = index_map.local_to_global(np.arange(index_map.size_local + index_map.num_ghosts))
-    assert np.array_equal(facets, np.flatnonzero(np.isin(local, every)))
-    assert len(np.unique(every)) == len(every) == 6 * 4 * 2
+    assert np.array_equal(facets, np.flatnonzero(np.isin(local, all_owned)))
+    assert len(np.unique(all_owned)) == len(all_owned) == 6 * 4 * 2
 
 
 @pytest.mark.parametrize(

@@ -79,14 +79,14 @@ def test_the_same_isotropic_matrices(comm: MPI.Intracomm, options: dict[str, Any
     x = ufl.SpatialCoordinate(mesh.mesh)
     isotropic = elastic_problem(ElasticModel(mesh, STEEL, degree=1, **options))
     Q = ANYHOW if dim == 3 else turn(2, 0.7)
-    turning = same_as(STEEL, axes=ufl.as_matrix(Q[:dim, :dim].tolist()))
+    rotated = same_as(STEEL, axes=ufl.as_matrix(Q[:dim, :dim].tolist()))
     graded = GradedMaterial(STEEL.young + x[0] - x[0], STEEL.poisson, STEEL.density + x[0] - x[0])
     others: list[Any] = [
         same_as(STEEL, axes=Q),
         graded,
         {"a": STEEL, "b": dataclasses.replace(STEEL, name="other")},
         {"b": same_as(STEEL), "a": STEEL},
-        {"a": graded, 12: turning},
+        {"a": graded, 12: rotated},
     ]
     for other in others:
         problem = elastic_problem(ElasticModel(mesh, other, degree=1, **options))
@@ -226,7 +226,8 @@ def test_a_sandwich_buckles_at_eulers_load(comm: MPI.Intracomm) -> None:
     euler = np.pi**2 * flexural / length**2
     about_z = 1 / (1 / euler + compliance)
     about_y = np.pi**2 * (skins.young + core.young) / 2 * h**4 / 12 / length**2
-    about_y *= 1 - 1.2 * about_y / ((skins.shear + core.shear) / 2 * h**2)  # shear, 6/5
+    # shear deformation of a rectangle, factor 6/5
+    about_y *= 1 - 1.2 * about_y / ((skins.shear + core.shear) / 2 * h**2)
     # The column bends about z, with the layers on top of each other, and about y, side by side.
     assert loads[0] == pytest.approx(min(about_y, about_z), rel=0.004)
     assert loads[1] == pytest.approx(max(about_y, about_z), rel=0.004)
@@ -423,8 +424,8 @@ def test_cells_without_tag(comm: MPI.Intracomm) -> None:
     mesh = box(comm, cells=(12, 1, 1))
     owned = np.arange(mesh.mesh.topology.index_map(3).size_local, dtype=np.int32)
     x = mesh.mesh.geometry.x[compat.geometry_dofmap(mesh.mesh)[owned]].mean(axis=1)[:, 0]
-    some = owned[x < LENGTH / 2]
-    tags = meshtags(mesh.mesh, 3, some, np.full(len(some), 1, dtype=np.int32))
+    tagged = owned[x < LENGTH / 2]
+    tags = meshtags(mesh.mesh, 3, tagged, np.full(len(tagged), 1, dtype=np.int32))
     with pytest.raises(ValueError, match="6 of the 12 cells have no material: 6 without a tag"):
         elastic_problem(ElasticModel(mesh.mesh, {1: STEEL}, cell_tags=tags))
     with pytest.raises(ValueError, match="a plain mesh has no group names"):

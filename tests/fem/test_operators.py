@@ -179,7 +179,8 @@ def test_coriolis_does_no_work(problem: ElasticProblem) -> None:
     assert abs(work) < 1e-14 * size
     R = rigid_motions(problem.positions)[:, : problem.dim]
     resultant = problem.comm.allreduce(R.T @ frame_load(problem, omega=omega))
-    sums = problem.comm.allreduce(load_fields(problem).sum(axis=0))  # m, m c
+    # the mass m and the first moments m c
+    sums = problem.comm.allreduce(load_fields(problem).sum(axis=0))
     assert np.allclose(resultant, -centrifugal(omega) @ sums[1:], rtol=1e-10)
 
 

@@ -72,8 +72,8 @@ def test_curvature_of_a_bimetal_strip(comm: MPI.Intracomm) -> None:
     u = problem.prestress.displacement.x.array[: problem.num_owned].reshape(-1, 2)
     x = problem.positions
     rotations = []
-    for place in (0.25 * length, 0.75 * length):
-        edges = [np.isclose(x[:, 0], place) & np.isclose(x[:, 1], y) for y in (0.0, h)]
+    for x_section in (0.25 * length, 0.75 * length):
+        edges = [np.isclose(x[:, 0], x_section) & np.isclose(x[:, 1], y) for y in (0.0, h)]
         low, high = (comm.allreduce(u[edge, 0].sum()) for edge in edges)
         rotations.append((low - high) / h)  # anticlockwise
     m, n = 0.25 / 0.75, PLAIN.young / OTHER.young

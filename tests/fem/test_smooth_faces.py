@@ -37,7 +37,8 @@ def test_faces_of_a_rod(order: int) -> None:
         assert np.array_equal(bore.facets, mesh.facets(name))
         np.testing.assert_allclose(bore.direction, [0, 0, 1], atol=1e-9)
         np.testing.assert_allclose(bore.centre, [x, 0, 0], atol=1e-9)
-        exact = math.pi * diameter * (part.big_width if name == "big_end" else 0.02)  # 2πr b
+        # 0.02 m is the width of the small end.
+        exact = math.pi * diameter * (part.big_width if name == "big_end" else 0.02)
         assert 0.9 * exact < bore.area < exact * (1 + 1e-12)
 
 

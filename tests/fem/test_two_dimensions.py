@@ -155,7 +155,7 @@ def test_reduced_plate_against_reduced_bar(comm: MPI.Intracomm, cell: CellType) 
 def test_plane_strain_is_plane_stress_of_another_material(comm: MPI.Intracomm) -> None:
     """The material has E/(1-ν²) and ν/(1-ν); plane strain is stiffer than plane stress."""
     e, nu = STEEL.young, STEEL.poisson
-    other = Material(e / (1 - nu**2), nu / (1 - nu), STEEL.density)
+    equivalent = Material(e / (1 - nu**2), nu / (1 - nu), STEEL.density)
     mesh = plate(comm, cells=(4, 1))
     strain, stress, soft = (
         reduce(
@@ -163,7 +163,7 @@ def test_plane_strain_is_plane_stress_of_another_material(comm: MPI.Intracomm) -
             interfaces=["left"],
             num_modes=4,
         ).body
-        for material, plane in ((STEEL, "strain"), (other, "stress"), (STEEL, "stress"))
+        for material, plane in ((STEEL, "strain"), (equivalent, "stress"), (STEEL, "stress"))
     )
     assert strain.frequencies == pytest.approx(stress.frequencies, rel=1e-9)
     assert (strain.frequencies > 1.01 * soft.frequencies).all()
@@ -329,7 +329,8 @@ def test_other_ways_to_reduce(comm: MPI.Intracomm, options: dict[str, Any]) -> N
     """Bodies without interfaces or attached to one have no rigid motions among their modes."""
     arguments: dict[str, Any] = {"interfaces": ENDS, "num_modes": 4} | options
     body = reduce(ElasticModel(plate(comm), STEEL, **PLATE), **arguments).body
-    assert body.num_modes == (3 * len(arguments["interfaces"]) or 3) + 4 - 3  # without rigid
+    # Three rigid motions are not among the modes.
+    assert body.num_modes == (3 * len(arguments["interfaces"]) or 3) + 4 - 3
     assert body.frequencies.min() > 100
     if "attached_to" in options:
         assert np.abs(body.interface("left").motion).max() < 1e-9

@@ -275,7 +275,8 @@ def test_small_vibrations() -> None:
     for k in range(1, 4):
         assert np.allclose(omega[2 * k - 2 : 2 * k], (k * np.pi) ** 2, rtol=5e-3)
         assert (omega[2 * k - 2 : 2 * k] > (k * np.pi) ** 2).all()
-    assert np.abs(omega - 100 * np.pi).min() < 1e-3 * 100 * np.pi  # √(EA/m) π
+    # the first axial frequency, π√(EA/m)/L
+    assert np.abs(omega - 100 * np.pi).min() < 1e-3 * 100 * np.pi
 
 
 # ---- large deflections

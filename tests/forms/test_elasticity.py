@@ -132,10 +132,10 @@ def test_thickness_is_a_factor() -> None:
     """The thickness may be a number or a constant."""
     V = _space(2, 1)
     u = _function(V, np.array([[1.0, 2.0], [-3.0, 0.5]]), np.zeros(2))
-    one = _scalar(elastic_stiffness(u, u, STEEL, plane="stress"))
+    of_unit_thickness = _scalar(elastic_stiffness(u, u, STEEL, plane="stress"))
     for t in (0.02, fem.Constant(V.mesh, 0.02)):
         thin = _scalar(elastic_stiffness(u, u, STEEL, plane="stress", thickness=t))
-        assert thin == pytest.approx(0.02 * one, rel=1e-14)
+        assert thin == pytest.approx(0.02 * of_unit_thickness, rel=1e-14)
 
 
 def test_unknown_plane() -> None:

@@ -148,9 +148,9 @@ def test_residuals_agree(case: str) -> None:
     rates = s.state["u_dot"].x.array
     for name in NAMES:  # the terms with u̇ are Coriolis terms, which do no work
         s.randomize(7, ())
-        rest = assemble(name)
+        without_rates = assemble(name)
         s.randomize(7, ("u_dot",))
-        power = (assemble(name) - rest) * rates
+        power = (assemble(name) - without_rates) * rates
         assert abs(s.comm.allreduce(power.sum())) < 1e-13 * s.comm.allreduce(np.abs(power).sum())
 
 

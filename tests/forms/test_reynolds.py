@@ -126,7 +126,8 @@ def test_the_penalty_bounds_negative_pressures() -> None:
     form = reynolds(p, v, film.h, VISCOSITY, surface_speed=speed, penalty=2.0)
     added = fem.assemble_vector(fem.form(form)).array - plain
     area = 2 * np.pi * RADIUS * LENGTH
-    assert added.sum() == pytest.approx(-2.0 * area / np.pi, rel=1e-3)  # mean of −sin⁻
+    # The mean of the negative part of a sine is −1/π.
+    assert added.sum() == pytest.approx(-2.0 * area / np.pi, rel=1e-3)
 
 
 def test_errors() -> None:

@@ -92,7 +92,8 @@ def test_surfaces_of_instances(tmp_path: Path, inside: bool) -> None:
     else:
         assert place(mesh, "face") == pytest.approx([1, 4.5, 2, 0.5])
         assert place(mesh, "foot") == pytest.approx([1, 4.5, 0, 0.5])
-        assert place(mesh, "ends") == pytest.approx([1, 2, 0.5, 0.5])  # `foot` has its own
+        # The facet of `foot` belongs to the group `foot` only.
+        assert place(mesh, "ends") == pytest.approx([1, 2, 0.5, 0.5])
 
 
 def test_included_files(tmp_path: Path) -> None:

@@ -302,8 +302,8 @@ alone = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="gmsh alone, the same
 def test_both_ends_of_each_range(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """At least one end of each range is possible with the defaults of the other parameters."""
     shares = (0.0, 1.0)
-    made = [_meshes_or_is_refused(monkeypatch, {name: _inside(name, s)}) for s in shares]
-    assert any(made)
+    is_valid = [_meshes_or_is_refused(monkeypatch, {name: _inside(name, s)}) for s in shares]
+    assert any(is_valid)
 
 
 @alone
@@ -321,13 +321,13 @@ def test_random_rods(split_big_end: bool, monkeypatch: pytest.MonkeyPatch) -> No
     """Parameters are drawn from their ranges; at least a third of the rods are possible."""
     rng = np.random.default_rng(1)
     points = [{name: _inside(name, rng.uniform()) for name in RANGES} for _ in range(30)]
-    made = [
+    is_valid = [
         _meshes_or_is_refused(
             monkeypatch, {**point, "size": COARSE, "split_big_end": split_big_end}
         )
         for point in points
     ]
-    assert sum(made) >= 10
+    assert sum(is_valid) >= 10
 
 
 @alone

@@ -59,9 +59,9 @@ def is_inside(c: Crankcase, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.n
     solid &= ~(in_bay & (np.hypot(x, y) < space))
     solid &= ~(in_bay & (x < 0) & (abs(y) < 0.85 * space))  # opening to the pan
     solid &= np.hypot(x, y) > 0.5 * float(c.main_bore)
-    for k, place in enumerate(c.cylinder_positions):
+    for k, centre in enumerate(c.cylinder_positions):
         u, v = bank_coordinates[k % len(bank_coordinates)]
-        solid &= ~((np.hypot(v, z - place) < 0.5 * bore) & (u > 0.6 * space))
+        solid &= ~((np.hypot(v, z - centre) < 0.5 * bore) & (u > 0.6 * space))
     return np.asarray(solid)
 
 

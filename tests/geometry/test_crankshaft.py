@@ -243,7 +243,8 @@ def test_distance_to_fillets() -> None:
     normal = np.array([-math.cos(0.4), 0.0, math.sin(0.4)])
     points = [centre + (0.003 + s) * normal for s in (-0.001, 0.0, 0.002)]
     assert crank.fillet_distance(points) == pytest.approx([0.001, 0.0, 0.002], abs=1e-12)
-    assert crank.fillet_distance([[0.025, 0, -0.04]]) == pytest.approx([0.009])  # middle
+    # a point in the middle of the main journal
+    assert crank.fillet_distance([[0.025, 0, -0.04]]) == pytest.approx([0.009])
     with pytest.raises(InputError):
         crank.fillet_distance([0.0, 1.0])
     with pytest.raises(InputError):
@@ -380,7 +381,7 @@ def test_stress_at_the_mouth_of_a_hole() -> None:
         options = HOLED | {"throw_angles": [0.0], "order": 1, "per_circle": 12}
         crank = Crankshaft(**options, oil_holes=width)
         cells, stress = twisted(crank)
-        mouth = np.array([0.061, 0.0, crank.pin_positions[0]])  # r + P
+        mouth = np.array([0.061, 0.0, crank.pin_positions[0]])  # outermost on the pin
         peaks.append(stress[np.linalg.norm(cells - mouth, axis=1) < 0.0045].max())
     assert 1.8 < peaks[1] / peaks[0] < 4.5
 

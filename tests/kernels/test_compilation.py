@@ -107,12 +107,12 @@ def _quotient(x: float, y: float) -> float:
 @pytest.mark.skipif(not COMPILED, reason="needs numba")
 def test_an_inner_kernel_has_no_machine_code_but_its_errors() -> None:
     """The inner function has no machine code; its errors are raised, and garbage is collected."""
-    one = np.ones(2)
-    _quotients(one, one)
+    ones = np.ones(2)
+    _quotients(ones, ones)
     _quotients.recompile()  # type: ignore[attr-defined]  # it may come from the disk
-    assert (_quotients(one, 2 * one) == 0.5).all()
+    assert (_quotients(ones, 2 * ones) == 0.5).all()
     with pytest.raises(ZeroDivisionError):
-        _quotients(one, 0 * one)
+        _quotients(ones, 0 * ones)
     (inner,) = _quotient.overloads.values()
     assert not inner.library.get_pointer_to_function(inner.fndesc.llvm_func_name)
     assert gc.isenabled()

@@ -185,7 +185,7 @@ def test_response_does_not_depend_on_the_reference(comm: MPI.Comm, kind: str) ->
     for case in cases:
         a, b = (frequency_response(body, f, loss_factor=0.01, **case) for body in (mean, attached))
         assert a.inputs == b.inputs and close(a.values, b.values, 1e-7)
-        for k in range(6):  # columns differ in units
+        for k in range(6):  # columns have different units
             assert close(a.values[:, k], b.values[:, k], 1e-6)
 
 

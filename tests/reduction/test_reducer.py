@@ -32,7 +32,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 def same(first: mbd.ReducedBody, second: mbd.ReducedBody) -> None:
-    """Assert that frequencies, first moments and names of interfaces agree, and both stiffen or not."""
+    """Assert equal frequencies, first moments and names, and stiffening of both or of none."""
     assert np.allclose(first.frequencies, second.frequencies, rtol=1e-9)
     assert np.allclose(first.first_moments, second.first_moments, atol=1e-7)
     assert [i.name for i in first.interfaces] == [i.name for i in second.interfaces]
@@ -43,15 +43,15 @@ def test_reductions_share_what_they_can(comm: MPI.Intracomm, work: list[str]) ->
     """There is one factorization; fewer modes are a part of those already computed."""
     mesh = box(comm)
     with mbd.reduction.Reducer(mesh, mbd.STEEL, interfaces=ENDS) as bar:
-        made = {n: bar.reduce(n).body for n in (4, 9, 6)}
+        bodies = {n: bar.reduce(n).body for n in (4, 9, 6)}
         held = bar.reduce(9, attached_to="left").body
     assert work == ["held_cholesky", "lowest_modes", "lowest_modes"]
-    for n, body in made.items():
+    for n, body in bodies.items():
         same(body, mbd.reduce(mesh, mbd.STEEL, interfaces=ENDS, num_modes=n).body)
     alone = mbd.reduce(mesh, mbd.STEEL, interfaces=ENDS, num_modes=9, attached_to="left").body
     same(held, alone)
-    assert "seconds, factorization" in made[4].provenance
-    assert "seconds, factorization" not in made[9].provenance
+    assert "seconds, factorization" in bodies[4].provenance
+    assert "seconds, factorization" not in bodies[9].provenance
 
 
 def test_fewer_modes_are_not_changed_by_more(comm: MPI.Intracomm) -> None:

@@ -183,7 +183,7 @@ def test_dependent_columns_are_named(comm: MPI.Intracomm, condition: str) -> Non
     ends = mesh_interfaces(mesh, problem.space, ENDS)
     basis = craig_bampton_basis(problem, ends, 2, prefix="test_reference_")
     weights = np.zeros((14, 1))
-    weights[[7, 12]] = [[1.0], [-0.5]]  # right uy, and fixed 1
+    weights[[7, 12]] = [[1.0], [-0.5]]  # right uy − fixed 1 / 2
     more = replace(
         basis,
         vectors=np.asfortranarray(np.hstack([basis.vectors, basis.vectors @ weights])),

@@ -174,14 +174,16 @@ def test_rows_times_modes(comm: MPI.Intracomm, interfaces: Any) -> None:
     assert basis.reactions is not None
     error = (basis.reactions - K[basis.averaged, :12]) / scale[basis.averaged, :12]
     assert np.abs(error).max() < 1e-8
-    assert np.abs(K[12:, :12] / scale[12:, :12]).max() < 1e-6  # fixed modes are K-orthogonal
+    # Fixed modes are K-orthogonal to constraint modes.
+    assert np.abs(K[12:, :12] / scale[12:, :12]).max() < 1e-6
 
 
 def test_all_modes_kept_is_the_free_body(comm: MPI.Intracomm) -> None:
     """With all modes, eigenvalues are those of the free mesh: averaged interfaces hold nothing."""
     K, M, _ = dense(ENDS, 1)
     exact = np.sqrt(scipy.linalg.eigh(K, M)[0][6:]) / (2 * np.pi)
-    mesh, count = box(comm, cells=(4, 2, 1)), len(K) - 12  # 12 constraints
+    # all modes with the 12 constraints
+    mesh, count = box(comm, cells=(4, 2, 1)), len(K) - 12
     body = reduce(
         ElasticModel(mesh, STEEL, degree=1),
         interfaces=InterfaceSpec.each(ENDS, "averaged"),
@@ -241,7 +243,8 @@ def test_same_body_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
     a, b = dynamic_stiffness(alone, omega), dynamic_stiffness(shared, omega)
     scale = np.sqrt(np.abs(np.outer(np.diag(a), np.diag(a))))
     assert (np.abs(a - b) / scale).max() < 1e-8
-    assert len(set(comm.allgather(shared.interfaces[0].motion.tobytes()))) == 1  # bitwise
+    # The motion is bitwise the same on all ranks.
+    assert len(set(comm.allgather(shared.interfaces[0].motion.tobytes()))) == 1
 
 
 def test_in_the_plane(comm: MPI.Intracomm) -> None:

@@ -314,12 +314,12 @@ def test_both_solvers_raise_the_same_errors(comm: MPI.Intracomm, solver: str) ->
 def test_bad_settings_are_refused(comm: MPI.Intracomm) -> None:
     """The error names the argument and valid values."""
     mesh = box(comm, cells=(2, 1, 1))
-    both = {"interfaces": ["left", "right"], "solver": "iterative"}
+    arguments = {"interfaces": ["left", "right"], "solver": "iterative"}
     with pytest.raises(ValueError, match=r"too many for an iterative solver.*solver='direct'"):
         # 18 modes and 4 guard vectors need 4 free dofs each, 88; the mesh has 81.
-        reduce(mesh, STEEL, num_modes=18, **both)
+        reduce(mesh, STEEL, num_modes=18, **arguments)
     with pytest.raises(ValueError, match="degree 2 or more; use degree=2"):
-        flat(reduce, mesh, STEEL, degree=1, num_modes=1, kind="averaged", **both)
+        flat(reduce, mesh, STEEL, degree=1, num_modes=1, kind="averaged", **arguments)
     with pytest.raises(InputError) as error:
         reduce(mesh, STEEL, interfaces=["left"], solver="cg")  # type: ignore[arg-type]
     assert (error.value.argument, error.value.value) == ("solver", "cg")

@@ -58,8 +58,8 @@ def held_bar(comm: MPI.Intracomm) -> tuple[PETSc.Mat, PETSc.Mat, Array]:
 def errors(M: PETSc.Mat, ksp: PETSc.KSP, values: Array, vectors: Array) -> Array:
     """Return ‖ψ - λ K⁻¹M ψ‖ in the norm of M for M-normalized vectors."""
     comm = M.comm.tompi4py()
-    rest = vectors - solve(ksp, multiply(M, vectors)) * values
-    return np.sqrt(np.diag(gram(comm, rest, multiply(M, rest))))
+    residual = vectors - solve(ksp, multiply(M, vectors)) * values
+    return np.sqrt(np.diag(gram(comm, residual, multiply(M, residual))))
 
 
 @pytest.mark.parametrize("count", [1, 7, 24, 90])

@@ -130,7 +130,7 @@ def test_changed_matrices_are_factorized_again() -> None:
     assert np.array_equal(solve(ksp, B), before)
     A.scale(2.0)
     assert np.allclose(solve(ksp, B), before / 2, rtol=1e-9, atol=1e-9 * np.abs(before).max())
-    ksp.solve(b := A.createVecLeft(), x := A.createVecRight())  # no load
+    ksp.solve(b := A.createVecLeft(), x := A.createVecRight())  # a zero load
     assert x.norm() == b.norm() == 0.0
 
 
@@ -174,7 +174,8 @@ def test_held_rows_need_no_copy() -> None:
     mesh = box(MPI.COMM_SELF, (0.2, 0.02, 0.02), (40, 3, 3))
     problem = elastic_problem(ElasticModel(mesh, STEEL))
     (end,) = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(("left",), "rigid"))
-    held = np.append(end.dofs, problem.num_owned - 1).astype(np.int32)  # and one row of a node
+    # the rows of an end, and one of the three rows of another node
+    held = np.append(end.dofs, problem.num_owned - 1).astype(np.int32)
     K = problem.stiffness
     before = [part.copy() for part in K.getValuesCSR()]
     A = K.copy()

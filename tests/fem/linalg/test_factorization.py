@@ -54,7 +54,8 @@ def test_solve_with_many_right_hand_sides(comm: MPI.Intracomm) -> None:
     B = np.asfortranarray(np.random.default_rng(comm.rank).standard_normal((owned, 5)))
     ksp = cholesky(A, prefix="la_test_")
     if comm.size > 1:
-        assert ksp.getPC().getFactorMatrix().getMumpsIcntl(14) == 100  # % more memory
+        # ICNTL(14) is the percentage of additional memory.
+        assert ksp.getPC().getFactorMatrix().getMumpsIcntl(14) == 100
     assert not PETSc.Options("la_test_").hasName("mat_mumps_icntl_14")
     assert np.allclose(multiply(A, solve(ksp, B)), B, atol=1e-10)
     assert np.allclose(gram(comm, B, B), gram(comm, B, B).T)

@@ -85,5 +85,5 @@ def test_few_combinations() -> None:
     c = shifted_systems._combinations(R.T @ R, errors, inaccurate)
     assert c.shape[1] < 8 and not c[~inaccurate].any()
     q, _ = np.linalg.qr(R @ c)
-    rest = np.linalg.norm(R - q @ (q.T @ R), axis=0) / np.linalg.norm(R, axis=0)
-    assert rest[inaccurate].max() <= shifted_systems.SHARE
+    outside = np.linalg.norm(R - q @ (q.T @ R), axis=0) / np.linalg.norm(R, axis=0)
+    assert outside[inaccurate].max() <= shifted_systems.SHARE

@@ -179,10 +179,10 @@ def test_solutions_have_double_precision(monkeypatch: pytest.MonkeyPatch) -> Non
     assert factor is not None
     expected = solve(single, B)
     A.copy(copy := A.duplicate())
-    other = single_cholesky(copy, prefix="single_test_")
+    second_factor = single_cholesky(copy, prefix="single_test_")
     copy.destroy()  # the factor still multiplies with the matrix
-    assert other is not None
-    assert np.array_equal(solve(other, B), expected)
+    assert second_factor is not None
+    assert np.array_equal(solve(second_factor, B), expected)
     error = np.abs(multiply(A, factor.apply(B)) - B).max(axis=0) / np.abs(B).max(axis=0)
     assert (error > 1e-9).all()  # the factor itself has single precision
 
