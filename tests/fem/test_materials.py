@@ -214,6 +214,7 @@ def test_a_sandwich_buckles_at_eulers_load(comm: MPI.Intracomm) -> None:
     skins, core = STIFF, Material(1e11, 0.0, 1000.0)
     body = reduce(mesh, {"a": skins, "b": core}, interfaces=ENDS, num_modes=6).body
     assert body.stiffening is not None
+    # unit forces along x at both ends, which pull
     tension = body.stiffening.interfaces[1, 0] - body.stiffening.interfaces[0, 0]
     loads = 1 / eigh(tension, body.stiffness, eigvals_only=True)[::-1]
     y = (np.arange(4000) + 0.5) / 4000 * h - h / 2

@@ -341,6 +341,7 @@ def test_textbook_matrices() -> None:
     bending = np.array([[12, 6, -12, 6], [6, 4, -6, 2], [-12, -6, 12, -6], [6, 2, -6, 4]])
     inertia = np.array([[156, 22, 54, -13], [22, 4, 13, -3], [54, 13, 156, -22], [-13, -3, -22, 4]])
     rotary = np.array([[36, 3, -36, 3], [3, 4, -3, -1], [-36, -3, 36, -3], [3, -1, -3, 4]])
+    # stiffness and mass of a linear function, without EA and ρA
     bar, pair = np.array([[1, -1], [-1, 1]]) / L, np.array([[2, 1], [1, 2]]) * L / 6
     expected = {"K": np.zeros((12, 12)), "M": np.zeros((12, 12))}
     E, G = MATERIAL.young, MATERIAL.shear

@@ -57,6 +57,7 @@ def test_rows_are_the_virtual_work_of_particles(num_modes: int) -> None:
     p, n = point.particles, num_modes
     A = rotation_matrix(point.q[3:7])
     eta, rate, acceleration = point.q[7:], point.v[6:], point.a[6:]
+    # c and du: positions and relative velocities of the particles in body axes
     c = p.x + np.einsum("k,kpa->pa", eta, p.psi)
     du, ddu = (np.einsum("k,kpa->pa", e, p.psi) for e in (rate, acceleration))
     w, alpha = point.v[3:6], point.a[3:6]
@@ -121,6 +122,7 @@ def test_energies_and_momenta_of_particles(num_modes: int) -> None:
     point = Point(num_modes)
     p = point.particles
     A = rotation_matrix(point.q[3:7])
+    # c and du: positions and relative velocities of the particles in body axes
     c = p.x + np.einsum("k,kpa->pa", point.q[7:], p.psi)
     du = np.einsum("k,kpa->pa", point.v[6:], p.psi)
     r = point.q[:3] + c @ A.T

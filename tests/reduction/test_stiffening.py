@@ -62,6 +62,7 @@ def test_a_bar_buckles_at_eulers_load(comm: MPI.Comm, kind: str) -> None:
         num_modes=6,
     ).body
     assert body.stiffening is not None
+    # unit forces along x at both ends, which pull
     tension = body.stiffening.interfaces[1, 0] - body.stiffening.interfaces[0, 0]
     loads = eigh(tension, body.stiffness, eigvals_only=True)
     euler = np.pi**2 * STEEL.young * side**4 / 12 / length**2

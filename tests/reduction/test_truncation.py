@@ -32,6 +32,7 @@ def bar(request: pytest.FixtureRequest) -> Reduction:
 def cut(truncation: Truncation, n: int) -> Truncation:
     """Return the result for n computed modes; data without modes are unchanged."""
     p, squares = truncation.participations, truncation.squares
+    # the flexibility of all modes: those of the result and of the residual
     whole = truncation.residual + p.T @ (p / squares[:, None])
     return Truncation(
         truncation.stiffness,

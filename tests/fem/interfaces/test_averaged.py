@@ -158,7 +158,7 @@ def test_bordered_system_against_dense_algebra(comm: MPI.Intracomm, degree: int)
 
 @pytest.mark.parametrize("interfaces", [ENDS, MIXED])
 def test_rows_times_modes(comm: MPI.Intracomm, interfaces: Any) -> None:
-    """C Ψ is I for constraint modes, and has no translations for fixed ones, M-orthonormal."""
+    """C Ψ is I for constraint modes; fixed modes are M-orthonormal, without mean translation."""
     problem, ends, basis = bordered(comm, interfaces, 5, 2)
     right = ends[1]
     motion = gram(comm, rows(problem, right), basis.vectors)

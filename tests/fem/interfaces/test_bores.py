@@ -75,7 +75,7 @@ def film_forces(bore: Bore, around_bore: np.ndarray) -> np.ndarray:
 
 
 def nodal_pressure(space: fem.FunctionSpace, facets: Any, direction: float, full: bool) -> Any:
-    """Return nodal forces on the facets, against their outward normals.
+    """Return nodal forces on the facets (tags and value) against their outward normals.
 
     The pressure is 1 + cos δ if `full`, otherwise cos(3δ/2) up to 60°, and parabolic along the
     bore.
