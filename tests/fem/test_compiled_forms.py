@@ -88,8 +88,8 @@ def reduced(comm: MPI.Intracomm, k: int, **options: object) -> Reduction:
 def in_groups(comm: MPI.Intracomm, k: int) -> None:
     """Reduce a bar of two materials under a temperature."""
     mesh = grouped(bar(comm, k), lambda x: x[0] < LENGTH / 2)
-    both = {"a": material(k), "b": material(1 - k)}
-    reduce(ElasticModel(mesh, both, prestress=Temperature(20.0 + k)), interfaces=ENDS, num_modes=2)
+    parts = {"a": material(k), "b": material(1 - k)}
+    reduce(ElasticModel(mesh, parts, prestress=Temperature(20.0 + k)), interfaces=ENDS, num_modes=2)
 
 
 def with_loads(comm: MPI.Intracomm, k: int) -> None:
@@ -229,7 +229,7 @@ def compiled(folder: Path) -> float:
 
 
 def interrupt(source: Path, age: float) -> None:
-    """Write the files that an interrupted compiler leaves, with an age in seconds."""
+    """Leave the files of a compiler that was interrupted, with an age in seconds."""
     source.with_name(f"{source.name}.cached").unlink()
     os.utime(source, (time.time() - age,) * 2)
 

@@ -48,8 +48,8 @@ def centres(mesh: Mesh, facets: NDArray[np.int32]) -> NDArray[np.float64]:
     local = np.zeros((0, 3))
     if len(owned):
         local = mesh.geometry.x[entities_to_geometry(mesh, dim - 1, owned)].mean(axis=1)
-    every = np.round(np.concatenate(mesh.comm.allgather(local)), 9)
-    return every[np.lexsort(every.T)]
+    all_centres = np.round(np.concatenate(mesh.comm.allgather(local)), 9)
+    return all_centres[np.lexsort(all_centres.T)]
 
 
 def on_boundary(mesh: Mesh, where: Any) -> NDArray[np.int32]:
@@ -65,7 +65,7 @@ def rod(request: pytest.FixtureRequest) -> tuple[ConnectingRod, TaggedMesh]:
 
 
 def bores(part: ConnectingRod) -> dict[str, Any]:
-    """Return point, axis and radius of both bores."""
+    """Return a point of the axis, its direction and the radius of both bores."""
     return {
         "big_end": ((0, 0, 0.3), (0, 0, -2), part.big_bore / 2),
         "small_end": ((part.length, 0, 0), Z, part.small_bore / 2),
@@ -96,10 +96,10 @@ def test_half_of_a_bore(rod: tuple[ConnectingRod, TaggedMesh]) -> None:
     part, mesh = rod
     cylinder = bores(part)["big_end"]
     low, high = (-1, -1, -1), (1, 1, 0.25 * part.big_width)
-    both = pick(mesh, cylinder=cylinder, box=(low, high))
-    each = np.intersect1d(pick(mesh, cylinder=cylinder), pick(mesh, box=(low, high)))
-    assert np.array_equal(both, each)
-    assert 0 < count(mesh.mesh, both) < count(mesh.mesh, mesh.facets("big_end"))
+    selected = pick(mesh, cylinder=cylinder, box=(low, high))
+    expected = np.intersect1d(pick(mesh, cylinder=cylinder), pick(mesh, box=(low, high)))
+    assert np.array_equal(selected, expected)
+    assert 0 < count(mesh.mesh, selected) < count(mesh.mesh, mesh.facets("big_end"))
 
 
 def test_same_reduction_as_with_names() -> None:
@@ -109,10 +109,10 @@ def test_same_reduction_as_with_names() -> None:
     facets = {name: pick(mesh.mesh, cylinder=shape) for name, shape in bores(part).items()}
     picked = reduce(ElasticModel(mesh.mesh, STEEL), interfaces=facets, num_modes=2)
     assert picked.body.frequencies == pytest.approx(named.body.frequencies, rel=1e-10)
-    for one, two in zip(named.body.interfaces, picked.body.interfaces, strict=True):
-        assert one.name == two.name
-        assert np.allclose(one.point, two.point, atol=1e-14)
-        assert np.allclose(one.axes, two.axes, atol=1e-14)
+    for expected, interface in zip(named.body.interfaces, picked.body.interfaces, strict=True):
+        assert expected.name == interface.name
+        assert np.allclose(expected.point, interface.point, atol=1e-14)
+        assert np.allclose(expected.axes, interface.axes, atol=1e-14)
 
 
 @pytest.mark.parametrize("cell", [CellType.tetrahedron, CellType.hexahedron])
@@ -120,6 +120,7 @@ def test_faces_of_a_box(comm: MPI.Intracomm, cell: CellType) -> None:
     mesh = box(comm, cell)
     for axis in range(3):
         for value in (0.0, SIZE[axis]):
+            # any point of the plane, and a point inside the face
             normal, point, middle = np.zeros(3), np.full(3, 0.123), 0.47 * np.array(SIZE)
             normal[axis], point[axis], middle[axis] = -3.0, value, value
             expected = centres(mesh, on_boundary(mesh, lambda x: np.isclose(x[axis], value)))
@@ -143,8 +144,8 @@ def test_oblique_plane(comm: MPI.Intracomm) -> None:
     mesh.geometry.x[:] = mesh.geometry.x @ R.T
     plane = R @ [SIZE[0], 5.0, 0], R[:, 0]
     assert np.array_equal(centres(mesh, pick(mesh, plane=plane)), centres(mesh, end))
-    both = pick(mesh, plane=plane, box=((-9, -9, 0.16), (9, 9, 9)))
-    assert np.array_equal(centres(mesh, both), centres(mesh, upper))
+    upper_part = pick(mesh, plane=plane, box=((-9, -9, 0.16), (9, 9, 9)))
+    assert np.array_equal(centres(mesh, upper_part), centres(mesh, upper))
 
 
 def test_ghosts_have_the_same_selection_as_their_owners(comm: MPI.Intracomm) -> None:
@@ -152,10 +153,10 @@ def test_ghosts_have_the_same_selection_as_their_owners(comm: MPI.Intracomm) -> 
     facets = pick(mesh, plane=((0, 0, 0), Z))
     index_map = mesh.topology.index_map(2)
     owned = index_map.local_to_global(facets[facets < index_map.size_local])
-    every = np.concatenate(comm.allgather(owned))
+    all_owned = np.concatenate(comm.allgather(owned))
     local = index_map.local_to_global(np.arange(index_map.size_local + index_map.num_ghosts))
-    assert np.array_equal(facets, np.flatnonzero(np.isin(local, every)))
-    assert len(np.unique(every)) == len(every) == 6 * 4 * 2
+    assert np.array_equal(facets, np.flatnonzero(np.isin(local, all_owned)))
+    assert len(np.unique(all_owned)) == len(all_owned) == 6 * 4 * 2
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def motion(reduction: Reduction, count: int) -> SimpleNamespace:
 
 
 def everywhere(reduction: Reduction) -> tuple[KDTree, np.ndarray]:
-    """Return the nodes of all ranks, and the modes at them, shape (nodes, 3, n)."""
+    """Return a search tree of the nodes of all ranks, and the modes there, shape (nodes, 3, n)."""
     comm, dim = reduction.space.mesh.comm, reduction.space.dofmap.bs
     modes = reduction.modes.reshape(-1, dim, reduction.modes.shape[1])
     x, modes = (np.concatenate(comm.allgather(part)) for part in (reduction.positions, modes))
@@ -66,7 +66,7 @@ def read(path: Path) -> Any:
 
 
 def test_a_motion_read_by_pyvista(comm: MPI.Intracomm, folder: Path, bar: Reduction) -> None:
-    """Every node is at r + A (x + s Ψη), and the elastic displacement is Ψη."""
+    """Every node is at r + A (x + s Ψη) with the scale s, and the elastic displacement is Ψη."""
     history, path = motion(bar, 5), folder / "new" / "run.1.pvd"
     bar.write(path, history, stride=2, scale=3.0)
     pieces = path.parent / "run.1_vtu"
@@ -132,7 +132,7 @@ def test_stress_read_by_pyvista(folder: Path, bar: Reduction) -> None:
 
 @pytest.mark.parametrize("suffix", [".pvd", ".bp"])
 def test_modes(folder: Path, bar: Reduction, suffix: str) -> None:
-    """Each mode is a field with its label; it is as large as requested."""
+    """Each mode is a field with its label, scaled as requested, or to 8 % of the body's size."""
     path = folder / f"modes{suffix}"
     bar.write_modes(path)
     if suffix == ".bp":
@@ -261,7 +261,7 @@ def test_fewer_times_replace_all_pieces(comm: MPI.Intracomm, folder: Path, bar: 
 def test_versions_that_meshio_reads(
     comm: MPI.Intracomm, folder: Path, kind: CellType, degree: int
 ) -> None:
-    """meshio reads version 1.0, which numbers the nodes of quadratic hexahedra differently."""
+    """Nodes of quadratic hexahedra have other numbers in version 1.0; meshio reads only 1.0."""
     pv = pytest.importorskip("pyvista", exc_type=ImportError)
     mesh = create_box(comm, [[0, 0, 0], [1, 1, 2]], [2, 2, 3], kind)
     u = fem.Function(fem.functionspace(mesh, ("Lagrange", degree, (3,))))
@@ -271,13 +271,13 @@ def test_versions_that_meshio_reads(
     pieces = sorted((folder / "box_vtu").glob("*.vtu"))
     for piece in pieces:
         head = piece.read_bytes()[:200]
-        old = kind == CellType.hexahedron and degree == 2
-        assert (b'type="UnstructuredGrid" version="1.0"' in head) is not old
+        renumbered = kind == CellType.hexahedron and degree == 2
+        assert (b'type="UnstructuredGrid" version="1.0"' in head) is not renumbered
     if comm.rank == 0:
         parts = [pv.read(piece) for piece in pieces]
         sizes = [part.compute_cell_sizes()["Volume"][part["vtkGhostType"] == 0] for part in parts]
         assert np.concatenate(sizes).sum() == pytest.approx(2.0, rel=1e-12)
-        if old or not importlib.util.find_spec("meshio"):
+        if renumbered or not importlib.util.find_spec("meshio"):
             return
         import meshio
 

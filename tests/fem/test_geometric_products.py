@@ -54,25 +54,25 @@ def test_solids(
     mesh = solid(comm, "tetrahedron")
     assert geometric_products.has_simplices(mesh)
     model = ElasticModel(mesh, material, degree=degree)
-    ours = products(model, monkeypatch, forms=False)
-    theirs = products(model, monkeypatch, forms=True)
-    assert np.abs(ours - theirs).max() < 1e-12 * np.abs(theirs).max()
+    computed = products(model, monkeypatch, forms=False)
+    expected = products(model, monkeypatch, forms=True)
+    assert np.abs(computed - expected).max() < 1e-12 * np.abs(expected).max()
 
 
 def test_plates(comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch) -> None:
     mesh = dmesh.create_rectangle(comm, [(0, 0), (0.3, 0.1)], (6, 3))
     model = ElasticModel(mesh, STEEL, plane="stress", thickness=0.004)
-    ours = products(model, monkeypatch, forms=False)
-    theirs = products(model, monkeypatch, forms=True)
-    assert np.abs(ours - theirs).max() < 1e-12 * np.abs(theirs).max()
+    computed = products(model, monkeypatch, forms=False)
+    expected = products(model, monkeypatch, forms=True)
+    assert np.abs(computed - expected).max() < 1e-12 * np.abs(expected).max()
 
 
 def test_curved_cells(comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch) -> None:
     """The products of a connecting rod of quadratic cells agree."""
     model = ElasticModel(build_mesh(ConnectingRod(size=0.02), comm), STEEL)
-    ours = products(model, monkeypatch, forms=False)
-    theirs = products(model, monkeypatch, forms=True)
-    assert np.abs(ours - theirs).max() < 1e-12 * np.abs(theirs).max()
+    computed = products(model, monkeypatch, forms=False)
+    expected = products(model, monkeypatch, forms=True)
+    assert np.abs(computed - expected).max() < 1e-12 * np.abs(expected).max()
 
 
 def test_other_cells(comm: MPI.Comm) -> None:

@@ -46,6 +46,7 @@ def modes(comm: MPI.Comm, cell: CellType, material: Any = mbd.STEEL, degree: int
 
 LINEAR, RATIO = ("degree of the elements", 1.0), ("Poisson's ratio", 0.495)
 BENDING = "factor of bending frequencies"
+# √(1 + (a/h)² G/E) for cells of length a and a thickness h = a, with the ratio of ν = 0.3.
 CUBES = (BENDING, round(float(np.sqrt(1 + 1 / 2.6)), 3))
 
 
@@ -105,7 +106,7 @@ def test_long_hexahedra(comm: MPI.Comm, size: Any, cells: Any) -> None:
 def test_plane_strips(comm: MPI.Comm) -> None:
     """A strip of long cells gives a warning, other strips and squares do not, in any direction."""
     for size, cells, factor in (
-        ((0.4, 0.02), (10, 2), 1.59),
+        ((0.4, 0.02), (10, 2), 1.59),  # √(1 + 2²/2.6)
         ((0.02, 0.4), (1, 80), None),
         ((0.1, 0.1), (3, 3), None),
     ):

@@ -77,29 +77,29 @@ def test_the_same_isotropic_matrices(comm: MPI.Intracomm, options: dict[str, Any
     dim = 2 if options else 3
     mesh = grouped(plate(comm) if options else box(comm), lambda x: x[0] < LENGTH / 3)
     x = ufl.SpatialCoordinate(mesh.mesh)
-    one = elastic_problem(ElasticModel(mesh, STEEL, degree=1, **options))
+    isotropic = elastic_problem(ElasticModel(mesh, STEEL, degree=1, **options))
     Q = ANYHOW if dim == 3 else turn(2, 0.7)
-    turning = same_as(STEEL, axes=ufl.as_matrix(Q[:dim, :dim].tolist()))
+    rotated = same_as(STEEL, axes=ufl.as_matrix(Q[:dim, :dim].tolist()))
     graded = GradedMaterial(STEEL.young + x[0] - x[0], STEEL.poisson, STEEL.density + x[0] - x[0])
     others: list[Any] = [
         same_as(STEEL, axes=Q),
         graded,
         {"a": STEEL, "b": dataclasses.replace(STEEL, name="other")},
         {"b": same_as(STEEL), "a": STEEL},
-        {"a": graded, 12: turning},
+        {"a": graded, 12: rotated},
     ]
     for other in others:
         problem = elastic_problem(ElasticModel(mesh, other, degree=1, **options))
-        assert difference(problem.stiffness, one.stiffness) < 1e-12
-        assert difference(problem.scalar_mass, one.scalar_mass) < 1e-13
+        assert difference(problem.stiffness, isotropic.stiffness) < 1e-12
+        assert difference(problem.scalar_mass, isotropic.scalar_mass) < 1e-13
         problem.destroy()
-    one.destroy()
+    isotropic.destroy()
 
 
 def test_fibres_that_turn(comm: MPI.Intracomm) -> None:
     """The stiffness along circular fibres is that of E₁, across them that of E₂.
 
-    The energy of a strain field of unit stretch along the fibres is ½ ∫C₁₁, with axes by UFL.
+    For a unit stretch along the fibres, ∫σ:ε is C₁₁ times the area, 0.5; the axes are UFL.
     """
     mesh = plate(comm, (1.0, 0.5), (4, 2), origin=(1.0, 1.0)).mesh
     x = ufl.SpatialCoordinate(mesh)
@@ -111,15 +111,15 @@ def test_fibres_that_turn(comm: MPI.Intracomm) -> None:
     C = CARBON.matrix(2, "stress")
     for k, e in enumerate((along, across)):
         form = fem.form(ufl.inner(law(ufl.outer(e, e)), ufl.outer(e, e)) * ufl.dx(degree=6))
-        energy = comm.allreduce(fem.assemble_scalar(form))
-        assert energy == pytest.approx(0.5 * C[k, k], rel=1e-12)
+        work = comm.allreduce(fem.assemble_scalar(form))
+        assert work == pytest.approx(0.5 * C[k, k], rel=1e-12)
 
 
 @pytest.mark.parametrize("angle", [0.0, 0.5])
 def test_tension_along_and_across_the_fibres(comm: MPI.Intracomm, angle: float) -> None:
     """A bar pulled at averaged ends stretches by F L/(E_x A) with free shear and contraction.
 
-    1/E_x = c⁴/E₁ + s⁴/E₂ + (1/G₁₂ − 2ν₁₂/E₁) s²c².
+    1/E_x = c⁴/E₁ + s⁴/E₂ + (1/G₁₂ − 2ν₁₂/E₁) s²c² with c and s of the angle of the fibres.
     """
     (e1, e2, _), nu, g = CARBON.young, CARBON.poisson[0], CARBON.shear[0]
     c, s = np.cos(angle), np.sin(angle)
@@ -149,8 +149,8 @@ def test_two_bars_in_series(comm: MPI.Intracomm) -> None:
 def test_composite_beam_in_bending(comm: MPI.Intracomm) -> None:
     """Opposite moments M at rigid ends of two layers rotate the ends by M L/EI.
 
-    Plane sections stay plane, exactly; EI is about the axis without stretch,
-    y₀ = ΣE A y/ΣE A, as no force acts.
+    Plane sections stay plane, exactly; EI is about the neutral axis, y₀ = ΣE A y/ΣE A, as no
+    force acts.
     """
     mesh = grouped(box(comm, cells=(4, 4, 1)), lambda x: x[1] < HEIGHT / 4)
     body = reduce(mesh, {"a": STIFF, "b": SOFT}, interfaces=ENDS, num_modes=0).body
@@ -177,9 +177,9 @@ def test_graded_bar(comm: MPI.Intracomm) -> None:
 def test_modulus_as_a_function_on_the_mesh(comm: MPI.Intracomm) -> None:
     """E and ρ scaled by the same user-defined `Function` do not change the frequencies."""
     mesh = box(comm)
-    twice = fem.Function(fem.functionspace(mesh.mesh, ("DG", 0)))
-    twice.x.array[:] = 2.0
-    graded = GradedMaterial(twice * STEEL.young, STEEL.poisson, twice * STEEL.density)
+    factor = fem.Function(fem.functionspace(mesh.mesh, ("DG", 0)))
+    factor.x.array[:] = 2.0
+    graded = GradedMaterial(factor * STEEL.young, STEEL.poisson, factor * STEEL.density)
     frequencies = modal_analysis(mesh, graded, num_modes=3).frequencies
     assert frequencies == pytest.approx(
         modal_analysis(mesh, STEEL, num_modes=3).frequencies, rel=1e-9
@@ -205,7 +205,7 @@ def test_one_material_in_two_groups(comm: MPI.Intracomm) -> None:
 
 
 def test_a_sandwich_buckles_at_eulers_load(comm: MPI.Intracomm) -> None:
-    """π²EI/L² with EI of the layers is reduced by shear: 1/P = 1/P_E + 1/S.
+    """Euler's load, π²EI/L² with EI of the layers, is reduced by shear: 1/P = 1/P_E + 1/S.
 
     1/S = ∫τ²/G dA for a unit shear force, τ from the equilibrium of the layers.
     """
@@ -214,20 +214,22 @@ def test_a_sandwich_buckles_at_eulers_load(comm: MPI.Intracomm) -> None:
     skins, core = STIFF, Material(1e11, 0.0, 1000.0)
     body = reduce(mesh, {"a": skins, "b": core}, interfaces=ENDS, num_modes=6).body
     assert body.stiffening is not None
+    # unit forces along x at both ends, which pull
     tension = body.stiffening.interfaces[1, 0] - body.stiffening.interfaces[0, 0]
     loads = 1 / eigh(tension, body.stiffness, eigvals_only=True)[::-1]
     y = (np.arange(4000) + 0.5) / 4000 * h - h / 2
-    layers = np.abs(y) > h / 4
-    young = np.where(layers, skins.young, core.young)
-    shear = np.where(layers, skins.shear, core.shear)
+    in_skins = np.abs(y) > h / 4
+    young = np.where(in_skins, skins.young, core.young)
+    shear = np.where(in_skins, skins.shear, core.shear)
     flexural = np.sum(young * y**2) * h * h / 4000
     flow = np.cumsum(young * y) * h * h / 4000 / flexural  # τ h of a unit shear force
     compliance = np.sum(flow**2 / (shear * h)) * h / 4000
     euler = np.pi**2 * flexural / length**2
     about_z = 1 / (1 / euler + compliance)
     about_y = np.pi**2 * (skins.young + core.young) / 2 * h**4 / 12 / length**2
+    # shear deformation of a rectangle, factor 6/5
     about_y *= 1 - 1.2 * about_y / ((skins.shear + core.shear) / 2 * h**2)
-    # two columns in one: the layers side by side bend about y, on top of each other about z
+    # The column bends about z, with the layers on top of each other, and about y, side by side.
     assert loads[0] == pytest.approx(min(about_y, about_z), rel=0.004)
     assert loads[1] == pytest.approx(max(about_y, about_z), rel=0.004)
 
@@ -249,7 +251,7 @@ def test_orthotropic_cantilever(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.parametrize("plane", ["strain", "stress"])
 def test_stress_across_a_plane_body(comm: MPI.Intracomm, plane: Any) -> None:
-    """In plane strain, σ_zz follows from the material law of the solid."""
+    """In plane strain, σ_zz follows from the material law of the solid; in plane stress it is 0."""
     mesh = grouped(plate(comm), lambda x: x[0] < LENGTH / 2)
     rotated = dataclasses.replace(CARBON, axes=turn(2, 0.5))
     as_ufl = dataclasses.replace(CARBON, axes=ufl.as_matrix(turn(2, 0.5)[:2, :2].tolist()))
@@ -349,7 +351,7 @@ def test_summary_names_all_materials(comm: MPI.Intracomm) -> None:
 
 
 def test_units_of_every_material(comm: MPI.Intracomm) -> None:
-    """The warning names every value that seems to be in GPa; functions of space are not checked."""
+    """Warnings for both materials name E that seems to be in GPa; functions are not checked."""
     wrong = dataclasses.replace(CARBON, young=(135.0, 10.0, 8.0), shear=(5.0, 4.5, 3.5))
     groups = {"a": Material(100.0, 0.3, 8000.0), "b": wrong}
     with warnings.catch_warnings(record=True) as records:
@@ -423,8 +425,8 @@ def test_cells_without_tag(comm: MPI.Intracomm) -> None:
     mesh = box(comm, cells=(12, 1, 1))
     owned = np.arange(mesh.mesh.topology.index_map(3).size_local, dtype=np.int32)
     x = mesh.mesh.geometry.x[compat.geometry_dofmap(mesh.mesh)[owned]].mean(axis=1)[:, 0]
-    some = owned[x < LENGTH / 2]
-    tags = meshtags(mesh.mesh, 3, some, np.full(len(some), 1, dtype=np.int32))
+    tagged = owned[x < LENGTH / 2]
+    tags = meshtags(mesh.mesh, 3, tagged, np.full(len(tagged), 1, dtype=np.int32))
     with pytest.raises(ValueError, match="6 of the 12 cells have no material: 6 without a tag"):
         elastic_problem(ElasticModel(mesh.mesh, {1: STEEL}, cell_tags=tags))
     with pytest.raises(ValueError, match="a plain mesh has no group names"):

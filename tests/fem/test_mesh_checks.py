@@ -24,8 +24,8 @@ def test_folded_cells(comm: MPI.Intracomm, ghosts: GhostMode) -> None:
         nodes = compat.geometry_dofmap(box)[: box.topology.index_map(3).size_local]
         x = box.geometry.x
         before = np.linalg.det(x[nodes][:, 1:] - x[nodes][:, :1])
-        place, move = rng.integers(0, 3, 3) / 2, rng.uniform(-0.6, 0.6, 3)
-        x[np.linalg.norm(x - place, axis=1) < 1e-9] += move
+        node, displacement = rng.integers(0, 3, 3) / 2, rng.uniform(-0.6, 0.6, 3)
+        x[np.linalg.norm(x - node, axis=1) < 1e-9] += displacement
         after = np.linalg.det(x[nodes][:, 1:] - x[nodes][:, :1])
         if comm.allreduce(int(np.sum(before * after < 0))):
             folded += 1
@@ -37,7 +37,7 @@ def test_folded_cells(comm: MPI.Intracomm, ghosts: GhostMode) -> None:
 
 
 def test_single_precision_and_no_communicator(comm: MPI.Intracomm) -> None:
-    """DOLFINx permits such meshes, the package raises errors."""
+    """Meshes of float32 numbers and null communicators raise errors; DOLFINx permits them."""
     corners = [np.zeros(3), np.ones(3)]
     single = create_box(comm, corners, [2, 2, 2], CellType.tetrahedron, dtype=np.float32)
     with pytest.raises(InputError, match="float32 numbers, but this package needs float64"):

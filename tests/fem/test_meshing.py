@@ -56,7 +56,7 @@ def box(
 
 
 def _integral(msh: TaggedMesh, measure: ufl.Measure) -> float:
-    """Return the volume or area of a measure."""
+    """Return the volume or area that a measure integrates over."""
     one = fem.Constant(msh.mesh, 1.0)
     return msh.mesh.comm.allreduce(fem.assemble_scalar(fem.form(one * measure)))
 

@@ -89,7 +89,7 @@ def weights(name: str, dim: int) -> np.ndarray:
 
 
 def form(problem: ElasticProblem, name: str) -> ufl.Form:
-    """Return a term assembled from the form of `dolfinx_mbd.forms`."""
+    """Return the form of an operator from `dolfinx_mbd.forms`."""
     u, v = ufl.TrialFunction(problem.space), ufl.TestFunction(problem.space)
     mesh, rho = problem.space.mesh, density(problem)
     omega, alpha = (
@@ -171,7 +171,7 @@ def test_load_is_the_assembled_one(problem: ElasticProblem, only: str | None) ->
 
 
 def test_coriolis_does_no_work(problem: ElasticProblem) -> None:
-    """v·(G v) = 0, and the resultant of the load of a rotation is -m ω×(ω×c)."""
+    """v·(G v) = 0; the load of a rotation has the resultant -m ω×(ω×c) with the centre c."""
     V = field(problem, 1)[:, 0]
     omega = MOTION[problem.dim]["omega"]
     G = apply_inertia(problem, coriolis(omega), V)
@@ -179,6 +179,7 @@ def test_coriolis_does_no_work(problem: ElasticProblem) -> None:
     assert abs(work) < 1e-14 * size
     R = rigid_motions(problem.positions)[:, : problem.dim]
     resultant = problem.comm.allreduce(R.T @ frame_load(problem, omega=omega))
+    # the mass m and the first moments m c
     sums = problem.comm.allreduce(load_fields(problem).sum(axis=0))
     assert np.allclose(resultant, -centrifugal(omega) @ sums[1:], rtol=1e-10)
 

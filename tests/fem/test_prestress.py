@@ -54,15 +54,15 @@ def test_free_expansion_leaves_no_stress(comm: MPI.Intracomm, material: Any, lin
     x = ufl.SpatialCoordinate(mesh.mesh)
     rise = Temperature(100 * (1 + x[0] / LENGTH - 2 * x[1] / LENGTH) if linear else 100.0)
     problem, K_sigma = under(mesh, material, rise)
-    # with the stress of the held body, K_σ would be α ΔT = 1e-3 of K
+    # If the expansion were prevented, K_σ would be about α ΔT = 1e-3 of K.
     assert K_sigma.norm() < 1e-12 * problem.stiffness.norm()
 
 
 def test_curvature_of_a_bimetal_strip(comm: MPI.Intracomm) -> None:
     """Timoshenko (1925): κ = 6 Δα ΔT (1+m)² / (h (3(1+m)² + (1+mn)(m² + 1/(mn)))).
 
-    m and n are the ratios of the thicknesses and moduli, h is the whole thickness. The
-    test measures at two thicknesses from the ends, where the end effects have decayed.
+    m and n are the ratios of the thicknesses and moduli, h is the whole thickness. The test
+    measures at five thicknesses from the ends, where the end effects have decayed.
     """
     length, h, rise = 0.2, 0.01, 50.0
     mesh = grouped(plate(comm, (length, h), (40, 4)), lambda x: x[1] < 0.25 * h)
@@ -71,22 +71,22 @@ def test_curvature_of_a_bimetal_strip(comm: MPI.Intracomm) -> None:
     )
     u = problem.prestress.displacement.x.array[: problem.num_owned].reshape(-1, 2)
     x = problem.positions
-    turns = []
-    for place in (0.25 * length, 0.75 * length):
-        edges = [np.isclose(x[:, 0], place) & np.isclose(x[:, 1], y) for y in (0.0, h)]
+    rotations = []
+    for x_section in (0.25 * length, 0.75 * length):
+        edges = [np.isclose(x[:, 0], x_section) & np.isclose(x[:, 1], y) for y in (0.0, h)]
         low, high = (comm.allreduce(u[edge, 0].sum()) for edge in edges)
-        turns.append((low - high) / h)  # counter-clockwise
+        rotations.append((low - high) / h)  # anticlockwise
     m, n = 0.25 / 0.75, PLAIN.young / OTHER.young
     alpha = OTHER.thermal_expansion - PLAIN.thermal_expansion  # type: ignore[operator]
     bend = 6 * alpha * rise * (1 + m) ** 2
     bend /= h * (3 * (1 + m) ** 2 + (1 + m * n) * (m**2 + 1 / (m * n)))
-    # the upper layer expands more: the strip bulges upwards, and turns clockwise along x
-    assert (turns[1] - turns[0]) / (length / 2) == pytest.approx(-bend, rel=1e-4)
+    # the upper layer expands more: the strip bulges upwards, and rotations clockwise along x
+    assert (rotations[1] - rotations[0]) / (length / 2) == pytest.approx(-bend, rel=1e-4)
     assert problem.prestress.residual < 1e-10
 
 
 def _resistance(problem: ElasticProblem, K_sigma: PETSc.Mat) -> float:
-    """Return ‖K_σ R‖ / (‖K_σ‖ ‖R‖) for the rigid motions R about the middle."""
+    """Return ‖K_σ R‖ / (‖K_σ‖ ‖R‖) for the rigid motions R about a point near the origin."""
     comm = problem.comm
     R = rigid_motions(problem.positions, np.full(problem.dim, 1e-3))
     force = multiply(K_sigma, R)
@@ -174,7 +174,7 @@ def _first_clamped_square(load: float, stiffness: float, mass: float, length: fl
         return float(np.linalg.det(np.array(rows)))
 
     unit = stiffness / (mass * length**4)
-    steps = np.linspace(1.0, 2500.0, 2500) * unit  # the first is 500.6 without load
+    steps = np.linspace(1.0, 2500.0, 2500) * unit  # without load the first root is 500.6
     values = [determinant(s) for s in steps]
     first = next(i for i in range(len(steps) - 1) if values[i] * values[i + 1] < 0)
     return float(brentq(determinant, steps[first], steps[first + 1], xtol=1e-10 * unit))

@@ -37,6 +37,7 @@ def test_faces_of_a_rod(order: int) -> None:
         assert np.array_equal(bore.facets, mesh.facets(name))
         np.testing.assert_allclose(bore.direction, [0, 0, 1], atol=1e-9)
         np.testing.assert_allclose(bore.centre, [x, 0, 0], atol=1e-9)
+        # 0.02 m is the width of the small end.
         exact = math.pi * diameter * (part.big_width if name == "big_end" else 0.02)
         assert 0.9 * exact < bore.area < exact * (1 + 1e-12)
 
@@ -87,6 +88,7 @@ def test_command_lists_and_draws(
     assert big.kind == "averaged"
 
 
+# Values of the option `--pick`, and the exit status of the command.
 PICKS = {
     "big=cylinder:0,0,0:0,0,1:21mm+box:-1,-1,-1:1,1,0.1mm": 0,
     "big=plane:0,0,-10mm:0,0,1": 0,

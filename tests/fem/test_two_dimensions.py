@@ -65,14 +65,14 @@ def test_rigid_plate(comm: MPI.Intracomm, cell: CellType, plane: Any) -> None:
 
 
 def test_nothing_moves_out_of_the_plane(bar: Reduction) -> None:
-    """Rows of z are zero; there are 3 k + n - 3 modes without the three rigid ones."""
+    """Rows of z are zero; k interfaces and n fixed modes give 3 k + n modes less 3 rigid ones."""
     body = bar.body
     n = body.num_modes
     assert n == 3 * 2 + 8 - 3
     assert body.modes[0].label == "elastic 1"
     assert not body.first_moments[:, 2].any()
     H = body.second_moments.copy()
-    H[0, 0, 2, 2] = 0.0
+    H[0, 0, 2, 2] = 0.0  # ∫ρ z² over the thickness
     assert not H[..., 2].any()
     assert not H[:, :, 2].any()
     for interface in body.interfaces:
@@ -95,6 +95,7 @@ def test_modes_are_orthonormal_and_mean_axis(bar: Reduction) -> None:
     assert np.allclose(M, np.eye(bar.body.num_modes), atol=1e-10)
     size = np.sqrt(bar.body.total_mass)
     assert np.abs(S[1:]).max() < 1e-10 * size
+    # angular momenta of the modes: the antisymmetric part of ∫ρ x⊗ψ
     angular = H[0, 1:] - H[0, 1:].transpose(0, 2, 1)
     assert np.abs(angular).max() < 1e-10 * size * LENGTH
 
@@ -139,12 +140,12 @@ def test_plate_has_the_frequencies_of_a_bar(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.parametrize("cell", [CellType.triangle, CellType.quadrilateral])
 def test_reduced_plate_against_reduced_bar(comm: MPI.Intracomm, cell: CellType) -> None:
-    """With both ends rigid, modes are those in-plane modes of the solid bar, within 1 %."""
+    """With both ends rigid, the modes are the in-plane modes of the solid bar, within 1 %."""
     model = ElasticModel(plate(comm, cell=cell), STEEL, **PLATE)
     thin = reduce(model, interfaces=ENDS, num_modes=8).body
     solid = reduce(box(comm, cells=(12, 2, 1)), STEEL, interfaces=ENDS, num_modes=16).body
     H = np.einsum("kkaa->ka", solid.second_moments[1:, 1:])
-    stays = H[:, 2] < 0.02  # the modal mass is one
+    stays = H[:, 2] < 0.02  # share of z in the modal mass of 1
     inside = solid.frequencies[stays]
     assert thin.frequencies[:4] == pytest.approx(inside[:4], rel=0.01)
     alone = modal_analysis(model, num_modes=4).frequencies
@@ -154,7 +155,7 @@ def test_reduced_plate_against_reduced_bar(comm: MPI.Intracomm, cell: CellType) 
 def test_plane_strain_is_plane_stress_of_another_material(comm: MPI.Intracomm) -> None:
     """The material has E/(1-ν²) and ν/(1-ν); plane strain is stiffer than plane stress."""
     e, nu = STEEL.young, STEEL.poisson
-    other = Material(e / (1 - nu**2), nu / (1 - nu), STEEL.density)
+    equivalent = Material(e / (1 - nu**2), nu / (1 - nu), STEEL.density)
     mesh = plate(comm, cells=(4, 1))
     strain, stress, soft = (
         reduce(
@@ -162,7 +163,7 @@ def test_plane_strain_is_plane_stress_of_another_material(comm: MPI.Intracomm) -
             interfaces=["left"],
             num_modes=4,
         ).body
-        for material, plane in ((STEEL, "strain"), (other, "stress"), (STEEL, "stress"))
+        for material, plane in ((STEEL, "strain"), (equivalent, "stress"), (STEEL, "stress"))
     )
     assert strain.frequencies == pytest.approx(stress.frequencies, rel=1e-9)
     assert (strain.frequencies > 1.01 * soft.frequencies).all()
@@ -199,10 +200,10 @@ def test_user_defined_stiffness_and_density(comm: MPI.Intracomm) -> None:
 
 
 def _clamped(load: str, young: float, slender: float) -> tuple[np.ndarray, float]:
-    """Return the displacement of the tip of a clamped bar of length 1 under a unit load, and ρt.
+    """Return the displacement of the tip of a clamped bar of length 1, and the density ρ.
 
-    Without Poisson's ratio the bar is the one of beam theory. One rank is sufficient, because the
-    test is about the forms.
+    The load is that of a unit angular velocity ("spin") or acceleration ("euler"). With ν = 0, the
+    bar is the one of beam theory. One rank is sufficient to test the forms.
     """
     bar = plate(MPI.COMM_SELF, (1.0, slender), (20, 1), origin=(0.0, -slender / 2)).mesh
     V = fem.functionspace(bar, ("Lagrange", 3, (2,)))
@@ -241,7 +242,7 @@ def test_angular_acceleration_of_a_clamped_bar() -> None:
 
 
 def test_centrifugal_stretch_of_a_reduced_bar(comm: MPI.Intracomm) -> None:
-    """V7: a free bar spinning about its centre, u(L/2) = ρΩ²L³/24E, by contractions of H."""
+    """V7: a free bar spinning about its centre, u(L/2) = ρΩ²L³/24E, with a load from H."""
     cork = Material(1e9, 0.0, 1000.0)
     L, h = 1.0, 0.02
     mesh = plate(comm, (L, h), (20, 1), origin=(-L / 2, -h / 2))
@@ -297,14 +298,15 @@ def test_written_motion_may_leave_the_plane(
     x.interpolate(lambda x: x[:2])
     x = x.x.array.reshape(-1, 2)
     values = [v.reshape(-1, 3) for _, functions in written for v in functions.values()]
-    total, elastic, lifted, same = values
+    total, elastic, lifted, second_elastic = values
     assert np.array_equal(elastic, np.column_stack([u, 0 * u[:, 0]]))
-    assert np.array_equal(elastic, same)
+    assert np.array_equal(elastic, second_elastic)
     assert np.allclose(total, elastic, atol=1e-14)
     moved = np.column_stack([x[:, 0] + u[:, 0], 0 * x[:, 0], x[:, 1] + u[:, 1]])
     start = np.column_stack([x, 0 * x[:, 0]])
     assert np.allclose(lifted, np.array([1, 2, 3]) + moved - start, atol=1e-14)
     nodes = bar.space.dofmap.index_map.size_global
+    # two times, two fields, three components of eight bytes
     assert sum(f.stat().st_size for f in path.iterdir()) > 2 * 2 * 3 * 8 * nodes
 
 
@@ -314,8 +316,8 @@ def test_same_body_on_any_number_of_ranks(comm: MPI.Intracomm, bar: Reduction) -
     alone = reduce(model, interfaces=ENDS, num_modes=8, points=points).body
     body = bar.body
     assert body.frequencies == pytest.approx(alone.frequencies, rel=1e-9)
-    for one, two in zip(alone.interfaces, body.interfaces, strict=True):
-        assert np.allclose(one.motion, two.motion, atol=1e-6 * np.abs(one.motion).max())
+    for serial, shared in zip(alone.interfaces, body.interfaces, strict=True):
+        assert np.allclose(serial.motion, shared.motion, atol=1e-6 * np.abs(serial.motion).max())
     for p, q in zip(alone.points, body.points, strict=True):
         assert np.allclose(p.modes, q.modes, atol=1e-6 * np.abs(p.modes).max())
     assert alone.skin is not None and body.skin is not None
@@ -327,6 +329,7 @@ def test_other_ways_to_reduce(comm: MPI.Intracomm, options: dict[str, Any]) -> N
     """Bodies without interfaces or attached to one have no rigid motions among their modes."""
     arguments: dict[str, Any] = {"interfaces": ENDS, "num_modes": 4} | options
     body = reduce(ElasticModel(plate(comm), STEEL, **PLATE), **arguments).body
+    # Three rigid motions are not among the modes.
     assert body.num_modes == (3 * len(arguments["interfaces"]) or 3) + 4 - 3
     assert body.frequencies.min() > 100
     if "attached_to" in options:
@@ -372,9 +375,9 @@ def test_plane_rod_in_a_slider_crank(comm: MPI.Intracomm) -> None:
     assert np.abs(moved.rotation[:, 1:3]).max() < 1e-12
     assert np.abs(moved.eta).max() > 0
     for name in ("middle", "small_end"):
-        one, two = (r.sensor("rod", name) for r in (run, stiff))
-        assert np.abs(one[:, 2]).max() < 1e-12
-        assert 1e-9 < np.abs(one - two).max() < 1e-4
+        elastic, rigid = (r.sensor("rod", name) for r in (run, stiff))
+        assert np.abs(elastic[:, 2]).max() < 1e-12
+        assert 1e-9 < np.abs(elastic - rigid).max() < 1e-4
     assert run.constraint_violation().max() < 1e-9
 
 
@@ -393,9 +396,9 @@ def test_plane_and_solid_bar_deflect_alike(comm: MPI.Intracomm) -> None:
     for rod in (solid, thin):
         run = simulate(slider_crank(rod, ends=ENDS, **crank), t_end=0.01, dt=1e-4)
         ends = [run.sensor("rod", name)[:, :2] for name in ENDS]
-        along = ends[1] - ends[0]
+        chord = ends[1] - ends[0]
         r = run.sensor("rod", "middle")[:, :2] - ends[0]
-        sag.append((along[:, 0] * r[:, 1] - along[:, 1] * r[:, 0]) / np.linalg.norm(along, axis=1))
+        sag.append((chord[:, 0] * r[:, 1] - chord[:, 1] * r[:, 0]) / np.linalg.norm(chord, axis=1))
     assert np.abs(sag[0]).max() > 2e-5
     assert np.abs(sag[1] - sag[0]).max() < 0.02 * np.abs(sag[0]).max()
 

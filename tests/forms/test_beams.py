@@ -1,6 +1,6 @@
 """The forms of a beam: derived by UFL, by hand, and from a solid that moves as the beam does.
 
-Reference cases V6 (rotating cantilever) and V7 (closed forms) are here at the level of forms.
+The forms are tested by reference cases V6 (rotating cantilever) and V7 (closed forms).
 
 V6 and V7 are cases of docs/verification/reference_cases.md.
 """
@@ -30,7 +30,7 @@ RHO = 7.85
 MATERIAL = forms.Material(young=210.0, poisson=0.3, density=RHO)
 STUBBY = Section.rectangle(0.3, 0.5)
 SKEW = qr(np.random.default_rng(5).normal(size=(3, 3)))[0]
-SKEW = SKEW * np.linalg.det(SKEW)
+SKEW = SKEW * np.linalg.det(SKEW)  # a right-handed triad
 SHIFT = np.array([0.1, -0.2, 0.3])
 
 
@@ -54,6 +54,7 @@ class Setting:
     def __init__(self, skew: bool) -> None:
         self.mesh = chain(UNEVEN, COMM, SKEW[:, 0] if skew else None)
         x = ufl.SpatialCoordinate(self.mesh)
+        # `s` is the coordinate along the beam.
         s = sum(float(e) * x[i] for i, e in enumerate(SKEW[:, 0])) if skew else x[0]
         section = Section(0.2 + 0.1 * s, 0.02 + 0.01 * s, 0.01, 0.01, Iyz=0.003) if skew else STUBBY
         self.beam = Beam(section, MATERIAL, SKEW if skew else None)
@@ -97,21 +98,21 @@ class Setting:
         field, rate = b.field(self.q), b.field(self.q_dot)
 
         def fibre(y: Any, z: Any) -> ufl.Form:
-            place = field.position_at(y, z) + field.in_body(field.at(y, z))
-            point = self.velocity + ufl.cross(self.omega, place) + rate.in_body(rate.at(y, z))
-            return RHO / 2 * ufl.inner(point, point) * ufl.dx
+            position = field.position_at(y, z) + field.in_body(field.at(y, z))
+            velocity = self.velocity + ufl.cross(self.omega, position) + rate.in_body(rate.at(y, z))
+            return RHO / 2 * ufl.inner(velocity, velocity) * ufl.dx
 
         return b.over_section(fibre)
 
     def lagrange(self, energy: ufl.Form) -> ufl.Form:
         """Return d/dt ∂T/∂q̇ − ∂T/∂q by the chain rule."""
         momentum = ufl.derivative(energy, self.q_dot, self.test)
-        turning = self.acceleration - ufl.cross(self.omega, self.velocity)
+        velocity_rate = self.acceleration - ufl.cross(self.omega, self.velocity)
         rate = (
             ufl.derivative(momentum, self.q, self.q_dot)
             + ufl.derivative(momentum, self.q_dot, self.q_ddot)
             + ufl.derivative(momentum, self.omega, self.alpha)
-            + ufl.derivative(momentum, self.velocity, turning)
+            + ufl.derivative(momentum, self.velocity, velocity_rate)
         )
         return rate - ufl.derivative(energy, self.q, self.test)
 
@@ -132,9 +133,9 @@ def _array(form: ufl.Form) -> Array:
 
 def _assert_equal(a: ufl.Form, b: ufl.Form, tolerance: float = 1e-13) -> None:
     """Assert that two forms have equal vectors or matrices."""
-    one, two = _array(a), _array(b)
-    size = COMM.allreduce(np.abs(two).max(initial=0.0), op=MPI.MAX)
-    worst = COMM.allreduce(np.abs(one - two).max(initial=0.0), op=MPI.MAX)
+    result, expected = _array(a), _array(b)
+    size = COMM.allreduce(np.abs(expected).max(initial=0.0), op=MPI.MAX)
+    worst = COMM.allreduce(np.abs(result - expected).max(initial=0.0), op=MPI.MAX)
     assert size > 0
     assert worst <= tolerance * size
 
@@ -162,19 +163,19 @@ def test_matrices_equal_lagrange() -> None:
 
 
 def test_what_the_paper_omits() -> None:
-    """The energy in the paper lacks some terms of the rotary inertia of the cross-section.
+    """The energy in Vlase's overview lacks some terms of the rotary inertia of the section.
 
-    It gives all terms of the mass on the axis, but of those of the section only the Euler load −Iα.
-    It lacks the Coriolis, Euler and centrifugal stiffness terms of the section, and its centrifugal
-    load −ω×Iω.
+    The overview is the reference of `dolfinx_mbd.forms.beams`. Its energy gives all terms of the
+    mass on the axis, but of those of the section only the Euler load −Iα. It lacks the Coriolis,
+    Euler and centrifugal stiffness terms of the section, and its centrifugal load −ω×Iω.
     """
     s = Setting(skew=False)
     b, v, section = s.beam, s.test, s.beam.section
     field, rate = b.field(s.q), b.field(s.q_dot)
-    point = s.velocity + ufl.cross(s.omega, field.position_at(0, 0) + field.axis) + rate.axis
+    velocity = s.velocity + ufl.cross(s.omega, field.position_at(0, 0) + field.axis) + rate.axis
     spin = s.omega + rate.rotation
     inertia = ufl.diag(ufl.as_vector([section.polar, section.Iyy, section.Izz]))
-    energy = section.area * ufl.inner(point, point) + ufl.dot(spin, ufl.dot(inertia, spin))
+    energy = section.area * ufl.inner(velocity, velocity) + ufl.dot(spin, ufl.dot(inertia, spin))
     paper = s.lagrange(RHO / 2 * energy * ufl.dx)
 
     def of_section(form: Callable[[Beam], ufl.Form]) -> ufl.Form:
@@ -248,6 +249,7 @@ def test_inertia_is_that_of_a_stubby_solid() -> None:
     solid = Solid()
     rng = np.random.default_rng(1)
     (q, u), (p, v) = (solid.pair(rng.normal(size=(3, 6))) for _ in range(2))
+    # `w` is the angular velocity, `a` its derivative, a translational acceleration or gravity.
     b, w, a = solid.beam, (0.7, -1.1, 0.4), (0.3, 0.2, -0.9)
 
     def scalar(form: ufl.Form) -> float:
@@ -276,7 +278,10 @@ def test_inertia_is_that_of_a_stubby_solid() -> None:
 
 @pytest.mark.parametrize("skew", [False, True])
 def test_resultants(skew: bool) -> None:
-    """V7: centrifugal load m(Ω²c − (Ω·c)Ω), moment of the Euler load −Jα, exact on any mesh."""
+    """V7: the centrifugal load has the resultant m(Ω²c − (Ω·c)Ω), the Euler load the moment −Jα.
+
+    c is the centre, J the inertia about the origin; the resultants are exact on any mesh.
+    """
     direction = SKEW[:, 0] if skew else None
     line = chain(UNEVEN, SELF, direction)
     b = Beam(STUBBY, MATERIAL, SKEW if skew else None)
@@ -287,8 +292,8 @@ def test_resultants(skew: bool) -> None:
     for k in range(3):
         R[:, k, k] = R[:, 3 + k, 3 + k] = 1.0
         R[:, :3, 3 + k] = np.cross(np.eye(3)[k], nodes)
-    start, length = nodes[np.argsort(nodes @ (SKEW[:, 0] if skew else np.eye(3)[0]))][[0, -1]], 3.0
-    m, c = RHO * STUBBY.area * length, start.mean(axis=0)
+    ends, length = nodes[np.argsort(nodes @ (SKEW[:, 0] if skew else np.eye(3)[0]))][[0, -1]], 3.0
+    m, c = RHO * STUBBY.area * length, ends.mean(axis=0)
     section = np.diag([length**2 / 12, STUBBY.Izz / STUBBY.area, STUBBY.Iyy / STUBBY.area])
     axes = SKEW if skew else np.eye(3)
     second = m * (np.outer(c, c) + axes @ section @ axes.T)
@@ -309,7 +314,7 @@ def test_resultants(skew: bool) -> None:
 
 
 def test_distributed_force_and_moment() -> None:
-    """A uniform moment m about z equals forces ∓m at the ends."""
+    """A uniform moment m per length about z equals the forces −m and m at the ends."""
     V = fem.functionspace(mesh.create_interval(SELF, 1, [0.0, 2.0]), ("Lagrange", 1, (6,)))
     b, v = Beam(STUBBY, MATERIAL), ufl.TestFunction(V)
     first, last = np.argsort(V.tabulate_dof_coordinates()[:, 0])
@@ -336,6 +341,7 @@ def test_textbook_matrices() -> None:
     bending = np.array([[12, 6, -12, 6], [6, 4, -6, 2], [-12, -6, 12, -6], [6, 2, -6, 4]])
     inertia = np.array([[156, 22, 54, -13], [22, 4, 13, -3], [54, 13, 156, -22], [-13, -3, -22, 4]])
     rotary = np.array([[36, 3, -36, 3], [3, 4, -3, -1], [-36, -3, 36, -3], [3, -1, -3, 4]])
+    # stiffness and mass of a linear function, without EA and ρA
     bar, pair = np.array([[1, -1], [-1, 1]]) / L, np.array([[2, 1], [1, 2]]) * L / 6
     expected = {"K": np.zeros((12, 12)), "M": np.zeros((12, 12))}
     E, G = MATERIAL.young, MATERIAL.shear
@@ -357,12 +363,12 @@ def test_rigid_motions_and_constant_strains(setting: Setting) -> None:
     """Six motions have no energy; stretch, twist and curvatures have that in closed form."""
     s, V = setting, setting.V
     axes = s.beam.axes
-    one = fem.Function(V)
-    energy = fem.form(s.beam.elastic_stiffness(one, one))
+    motion = fem.Function(V)
+    energy = fem.form(s.beam.elastic_stiffness(motion, motion))
     x = V.tabulate_dof_coordinates()
 
     def energy_of(d: Callable[[Array], Array], theta: Callable[[Array], Array]) -> float:
-        one.x.array[:] = np.hstack([d(x), theta(x)]).ravel()
+        motion.x.array[:] = np.hstack([d(x), theta(x)]).ravel()
         return COMM.allreduce(float(fem.assemble_scalar(energy)))
 
     for k in range(3):
@@ -370,12 +376,12 @@ def test_rigid_motions_and_constant_strains(setting: Setting) -> None:
         assert abs(energy_of(lambda x, e=e: 0 * x + e, lambda x: 0 * x)) < 1e-10
         assert abs(energy_of(lambda x, e=e: np.cross(e, x), lambda x, e=e: 0 * x + e)) < 1e-10
 
-    along = x @ axes[:, 0] if V.mesh.geometry.dim == 3 else x[:, 0]
+    coordinate = x @ axes[:, 0] if V.mesh.geometry.dim == 3 else x[:, 0]
     ends = (
-        COMM.allreduce(along.min(initial=np.inf), MPI.MIN),
-        COMM.allreduce(along.max(initial=-np.inf), MPI.MAX),
+        COMM.allreduce(coordinate.min(initial=np.inf), MPI.MIN),
+        COMM.allreduce(coordinate.max(initial=-np.inf), MPI.MAX),
     )
-    t = along[:, None]
+    t = coordinate[:, None]
     section = s.beam.section
 
     def mean(value: Any) -> float:
@@ -398,6 +404,7 @@ def test_rigid_motions_and_constant_strains(setting: Setting) -> None:
 def test_numbers_of_sections() -> None:
     square = Section.rectangle(2.0, 2.0)
     assert square.torsion == pytest.approx(0.140577 * 16, rel=1e-5)  # Timoshenko, Goodier
+    # b³h β with the tabulated β = 0.263 for the ratio 3
     assert Section.rectangle(1.0, 3.0).torsion == pytest.approx(0.263 * 3, rel=2e-3)
     n = np.arange(1, 40001, 2)
     series = np.sum(np.tanh(1.5 * n * np.pi) / n**5.0)
@@ -464,7 +471,7 @@ def test_rotating_cantilever(stress: str) -> None:
     Its axial force is specified as a function, or follows from the displacement.
     """
     thin = Section.rectangle(1e-4, 1e-4)  # negligible rotary inertia
-    b, count = Beam(thin, forms.Material(1.0 / thin.Iyy, 0.3, 1.0 / thin.area)), 24
+    b, count = Beam(thin, forms.Material(1.0 / thin.Iyy, 0.3, 1.0 / thin.area)), 24  # EI = ρA = 1
     spin = (0.0, 0.0, 1.0)
     K, M, soft, Kg = _matrices(
         lambda u, v, x: (
@@ -526,7 +533,7 @@ def _along(s: Setting, x: Array) -> Array:
     return x[0] if s.V.mesh.geometry.dim == 1 else s.beam.axes[:, 0] @ x
 
 
-# ---- what does not fit
+# ---- invalid arguments
 
 
 @pytest.mark.parametrize(

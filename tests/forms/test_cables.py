@@ -95,14 +95,17 @@ class Line:
         load: Callable[[Array, float], tuple[Array, Any]],
         steps: int,
     ) -> Array:
-        """Return nodal values in equilibrium with load(u, part), which increases in steps."""
+        """Return nodal values in equilibrium with a load that increases in steps.
+
+        load(u, part) returns the forces of a part of the full load, and their derivative by u.
+        """
         u = u.copy()
         free = np.setdiff1d(np.arange(u.size), held)
         for part in np.linspace(0.0, 1.0, steps + 1)[1:]:
             for _ in range(60):
-                force, slope = load(u, float(part))
+                force, load_slope = load(u, float(part))
                 rest = (self.forces(u) - force)[free]
-                change = np.linalg.solve((self.tangent(u) - slope)[np.ix_(free, free)], -rest)
+                change = np.linalg.solve((self.tangent(u) - load_slope)[np.ix_(free, free)], -rest)
                 u.reshape(-1)[free] += change
                 if np.abs(change).max() < 1e-10 * self.s[-1]:
                     break
@@ -142,6 +145,7 @@ def test_strain_and_curvature_are_those_of_the_curve() -> None:
     field = CableField(line.q)
     s, w = np.polynomial.legendre.leggauss(16)
     for expression, exact in (
+        # functions of p = r′ and c = r″
         (field.strain**2, lambda p, c: ((np.sum(p * p, 0) - 1) / 2) ** 2),
         (
             field.square_of_curvature,
@@ -203,7 +207,7 @@ def test_a_straight_cable_has_a_tangent() -> None:
 
 
 def test_rigid_motions_cost_nothing() -> None:
-    """A straight cable has no strain in any rotation; small rotations have second order."""
+    """A straight cable has no strain in any rotation; linearized ones cause second-order forces."""
     line = Line(UNEVEN, SOFT)
     u = line.straight()
     Q = exp_rotation(np.array([0.7, -1.9, 2.4]))
@@ -211,9 +215,9 @@ def test_rigid_motions_cost_nothing() -> None:
     moved[:, 0] += [3.0, -2.0, 1.0]
     assert np.abs(line.forces(moved)).max() < 1e-12 * 50.0
     assert line.energy(moved) < 1e-24 * 50.0
-    turns = u @ skew(np.array([0.3, 1.0, -0.5])).T
-    forces = [np.abs(line.forces(u + size * turns)).max() for size in (1e-2, 1e-3)]
-    energies = [line.energy(u + size * turns) for size in (1e-2, 1e-3)]
+    rotation = u @ skew(np.array([0.3, 1.0, -0.5])).T
+    forces = [np.abs(line.forces(u + size * rotation)).max() for size in (1e-2, 1e-3)]
+    energies = [line.energy(u + size * rotation) for size in (1e-2, 1e-3)]
     assert np.log10(forces[0] / forces[1]) == pytest.approx(2.0, abs=1e-3)
     assert np.log10(energies[0] / energies[1]) == pytest.approx(4.0, abs=1e-3)
 
@@ -238,7 +242,7 @@ def test_forces_of_a_turned_cable_turn() -> None:
 
 
 def test_damping_takes_energy_and_spares_rigid_motions() -> None:
-    """The power is twice the dissipation, and zero for rotations."""
+    """The power of the damping forces is twice the dissipation, and zero for rotations."""
     line = Line(UNEVEN, SOFT)
     form = fem.form(line.cable.damping_forces(line.q, line.v, line.test))
     dissipation = fem.form(line.cable.dissipation(line.q, line.v))
@@ -253,14 +257,14 @@ def test_damping_takes_energy_and_spares_rigid_motions() -> None:
     flat = u.copy()
     flat[..., 2] = 0.0
     omega = np.array([0.0, 0.0, 2.0])
-    for place, turn in ((flat, omega), (line.straight(), np.array([0.5, -1.0, 2.0]))):
-        line.set(line.q, place)
-        line.set(line.v, np.cross(turn, place))
+    for nodal, spin in ((flat, omega), (line.straight(), np.array([0.5, -1.0, 2.0]))):
+        line.set(line.q, nodal)
+        line.set(line.v, np.cross(spin, nodal))
         assert np.abs(line.vector(form)).max() < 1e-13 * 50.0
 
 
 def test_small_vibrations() -> None:
-    """Pairs of bending modes and stretch of a cable on two pins; cell lengths differ by 1 : 12."""
+    """Pairs of bending modes and stretch of a cable on two pins; cell lengths differ by 1 : 4."""
     s = np.array([0.0, 0.05, 0.2, 0.3, 0.5, 0.62, 0.7, 0.78, 0.95, 1.0])
     line = Line(s, Cable(axial_stiffness=1e4, bending_stiffness=1.0, linear_density=1.0))
     n = len(s)
@@ -271,6 +275,7 @@ def test_small_vibrations() -> None:
     for k in range(1, 4):
         assert np.allclose(omega[2 * k - 2 : 2 * k], (k * np.pi) ** 2, rtol=5e-3)
         assert (omega[2 * k - 2 : 2 * k] > (k * np.pi) ** 2).all()
+    # the first axial frequency, π√(EA/m)/L
     assert np.abs(omega - 100 * np.pi).min() < 1e-3 * 100 * np.pi
 
 
@@ -321,6 +326,7 @@ def test_a_cantilever_bends_like_the_elastica(EA: float) -> None:
     """
     load = 10.0
 
+    # The reference solves for the angle at the end; m and phi are arguments of the integrals.
     def parameter(angle: float) -> tuple[float, float]:
         m = (1 + np.sin(angle)) / 2
         return m, float(np.arcsin(1 / np.sqrt(2 * m)))
@@ -333,7 +339,7 @@ def test_a_cantilever_bends_like_the_elastica(EA: float) -> None:
     m, phi = parameter(angle)
     drop = 1 - 2 * (ellipe(m) - ellipeinc(phi, m)) / np.sqrt(load)
     exact = np.array([np.sqrt(2 * np.sin(angle) / load), drop, angle])
-    off = []
+    errors = []
     for count in (4, 8):
         line = Line(np.linspace(0.0, 1.0, count + 1), Cable(EA, 1.0, 1.0))
         force = np.zeros((count + 1, 2, 3))
@@ -342,16 +348,17 @@ def test_a_cantilever_bends_like_the_elastica(EA: float) -> None:
             line.straight(), clamp(), lambda u, part, f=force: (part * f.ravel(), 0.0), 20
         )
         tip = [*u[-1, 0, :2], np.arctan2(u[-1, 1, 1], u[-1, 1, 0])]
-        off.append(np.abs(np.array(tip) / exact - 1).max())
+        errors.append(np.abs(np.array(tip) / exact - 1).max())
         assert np.abs(u[..., 2]).max() < 1e-12
-    assert off[1] < 3e-4
-    assert off[0] > 12 * off[1]
+    assert errors[1] < 3e-4
+    assert errors[0] > 12 * errors[1]
 
 
 def test_a_heavy_cable_hangs_in_a_catenary() -> None:
     """Sag and end force are those of an elastic catenary; the bending stiffness is small."""
     length, span, weight, EA = 1.2, 1.0, 2.0, 4e3
 
+    # x of the point s, from the middle, for the horizontal force H
     def x_of(H: float, s: float) -> float:
         return H * s / EA + H / weight * float(np.arcsinh(weight * s / H))
 
@@ -369,7 +376,7 @@ def test_a_heavy_cable_hangs_in_a_catenary() -> None:
     u = line.equilibrium(u, held, lambda u, part: (force, 0.0), 1)
     reaction = (line.forces(u) - force)[held]
     assert np.allclose(reaction[:2], [-H, V], rtol=2e-4)
-    assert u[8, 0, 1] == pytest.approx(-sag, rel=2e-4)
+    assert u[8, 0, 1] == pytest.approx(-sag, rel=2e-4)  # node in the middle
 
 
 @pytest.mark.parametrize("tension", [-0.5, 2.0])
@@ -381,7 +388,7 @@ def test_it_stiffens_as_a_string(tension: float) -> None:
     )
     euler = np.pi**2
     force = np.zeros(54)
-    force[48] = tension * euler
+    force[48] = tension * euler  # along x at the last node
     pins = [0, 1, 2, 49, 50]
     u = line.equilibrium(line.straight(), pins, lambda u, part: (part * force, 0.0), 2)
     free = np.setdiff1d(np.arange(54), [*pins, 48])
@@ -394,7 +401,11 @@ def test_it_stiffens_as_a_string(tension: float) -> None:
 
 
 def test_the_other_twelve_coordinates_would_have_no_stiffness() -> None:
-    """The shape functions of the paper's slopes across the cable vanish on its axis (eq. 6)."""
+    """The shape functions of the slopes across the cable vanish on its axis.
+
+    The slopes are those of an element with 24 coordinates, eq. 6 of the first reference of
+    `dolfinx_mbd.forms.cables`.
+    """
     z, length = np.linspace(0.0, 1.0, 11), 2.0
 
     def shapes(psi: float, xi: float) -> Array:

@@ -93,7 +93,7 @@ def test_uniaxial_tension() -> None:
 
 
 def test_plane_strain() -> None:
-    """The modulus across a bar that is held sideways in its plane is λ."""
+    """A plate that is stretched by ε along x and held along y has the stress λ ε across."""
     V = _space(2, 1)
     u = _function(V, np.diag([1e-3, 0.0]), np.zeros(2))
     held = _scalar(stress(u, STEEL)[1, 1] * ufl.dx)
@@ -129,13 +129,13 @@ def test_plane_bodies_have_no_energy_in_rigid_motion_only(plane: Plane) -> None:
 
 
 def test_thickness_is_a_factor() -> None:
-    """The value is a number or a constant."""
+    """The thickness may be a number or a constant."""
     V = _space(2, 1)
     u = _function(V, np.array([[1.0, 2.0], [-3.0, 0.5]]), np.zeros(2))
-    one = _scalar(elastic_stiffness(u, u, STEEL, plane="stress"))
+    of_unit_thickness = _scalar(elastic_stiffness(u, u, STEEL, plane="stress"))
     for t in (0.02, fem.Constant(V.mesh, 0.02)):
         thin = _scalar(elastic_stiffness(u, u, STEEL, plane="stress", thickness=t))
-        assert thin == pytest.approx(0.02 * one, rel=1e-14)
+        assert thin == pytest.approx(0.02 * of_unit_thickness, rel=1e-14)
 
 
 def test_unknown_plane() -> None:
@@ -156,7 +156,10 @@ def test_strain_is_symmetric_gradient() -> None:
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_geometric_stiffness_is_a_second_derivative(dim: int) -> None:
-    """∫(∇u σ₀):∇v is that of ½ ∫ σ₀:(∇wᵀ∇w), and of ∫ σ₀:E(w) with Green and Lagrange's E."""
+    """∫(∇u σ₀):∇v is the second derivative of ½ ∫ σ₀:(∇wᵀ∇w), and of ∫ σ₀:E(w).
+
+    E is the strain of Green and Lagrange.
+    """
     V = _space(dim, 2)
     u, v, w, u0 = ufl.TrialFunction(V), ufl.TestFunction(V), fem.Function(V), fem.Function(V)
     for f, seed in ((w, 1), (u0, 2)):
@@ -172,7 +175,7 @@ def test_geometric_stiffness_is_a_second_derivative(dim: int) -> None:
     stiffness = assemble_matrix(fem.form(geometric_stiffness(u, v, sigma)))
     stiffness.assemble()
     for form in second:
-        other = assemble_matrix(fem.form(form))
-        other.assemble()
-        other.axpy(-1.0, stiffness)
-        assert other.norm() < 1e-13 * stiffness.norm()
+        derivative = assemble_matrix(fem.form(form))
+        derivative.assemble()
+        derivative.axpy(-1.0, stiffness)
+        assert derivative.norm() < 1e-13 * stiffness.norm()

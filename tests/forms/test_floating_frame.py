@@ -31,8 +31,8 @@ class Setting:
         self.trial, self.test = ufl.TrialFunction(self.V), ufl.TestFunction(self.V)
         self.x = ufl.SpatialCoordinate(self.mesh)
         rng = np.random.default_rng(7)  # the same numbers on every rank
-        turning = (3,) if dim == 3 else ()
-        self.omega, self.alpha = (self.constant(rng.normal(size=turning)) for _ in range(2))
+        spin_shape = (3,) if dim == 3 else ()
+        self.omega, self.alpha = (self.constant(rng.normal(size=spin_shape)) for _ in range(2))
         self.velocity, self.acceleration = (self.constant(rng.normal(size=dim)) for _ in range(2))
         self.q, self.q_dot, self.q_ddot = (self.field(rng) for _ in range(3))
 
@@ -52,8 +52,8 @@ class Setting:
         q, q_dot, omega, velocity = map(
             ufl.variable, (self.q, self.q_dot, self.omega, self.velocity)
         )
-        point = velocity + forms.cross(omega, self.x + q) + q_dot
-        energy = RHO / 2 * ufl.inner(point, point)
+        absolute_velocity = velocity + forms.cross(omega, self.x + q) + q_dot
+        energy = RHO / 2 * ufl.inner(absolute_velocity, absolute_velocity)
         momentum = ufl.diff(energy, q_dot)
         # The components of the velocity change by acceleration and because the axes turn.
         velocity_rate = self.acceleration - forms.cross(self.omega, self.velocity)
@@ -101,9 +101,9 @@ def _scalar(form: ufl.Form) -> float:
 
 def _assert_equal(a: ufl.Form, b: ufl.Form, tolerance: float = 1e-14) -> None:
     """Assert that two forms have equal vectors or matrices."""
-    one, two = _array(a), _array(b)
-    size = COMM.allreduce(np.abs(two).max(initial=0.0), op=MPI.MAX)
-    worst = COMM.allreduce(np.abs(one - two).max(initial=0.0), op=MPI.MAX)
+    result, expected = _array(a), _array(b)
+    size = COMM.allreduce(np.abs(expected).max(initial=0.0), op=MPI.MAX)
+    worst = COMM.allreduce(np.abs(result - expected).max(initial=0.0), op=MPI.MAX)
     assert size > 0
     assert worst <= tolerance * size
 
@@ -174,7 +174,7 @@ def test_symmetry_and_signs(setting: Setting) -> None:
 
 
 def _box(degree: int, cell: mesh.CellType) -> tuple[fem.FunctionSpace, list[np.ndarray]]:
-    """Return a space on a box, and its corners."""
+    """Return vector-valued functions on a box, and its lower and upper corners."""
     lower, upper = np.array([-0.3, 0.2, 0.1]), np.array([0.9, 0.7, 0.4])
     box = mesh.create_box(COMM, [lower, upper], [2, 1, 2], cell_type=cell)
     return fem.functionspace(box, ("Lagrange", degree, (3,))), [lower, upper]
@@ -200,7 +200,11 @@ def _resultant(V: fem.FunctionSpace, load: Callable[[ufl.core.expr.Expr], ufl.Fo
 @pytest.mark.parametrize("degree", [1, 2])
 @pytest.mark.parametrize("cell", [mesh.CellType.tetrahedron, mesh.CellType.hexahedron])
 def test_resultants_of_the_loads(degree: int, cell: mesh.CellType) -> None:
-    """V7, exact on any mesh: centrifugal m(Ω²c - (Ω·c)Ω), Euler's moment -Jα; and the others."""
+    """V7 (closed forms): resultants and moments of all loads are exact on any mesh.
+
+    Centrifugal load: m(Ω²c − (Ω·c)Ω); Euler's load: moment −Jα; translational load: −m a₀;
+    gravity: m a₀. J is the inertia about the origin, c the centre.
+    """
     V, (lower, upper) = _box(degree, cell)
     omega, alpha, a0 = np.array([[3.0, -2.0, 5.0], [1.0, 4.0, -2.0], [2.0, 7.0, -9.0]])
     sides, centre = upper - lower, (lower + upper) / 2
@@ -228,7 +232,7 @@ def test_resultants_of_the_loads(degree: int, cell: mesh.CellType) -> None:
 @pytest.mark.parametrize("degree", [1, 2])
 @pytest.mark.parametrize("cell", [mesh.CellType.triangle, mesh.CellType.quadrilateral])
 def test_resultants_of_the_loads_in_the_plane(degree: int, cell: mesh.CellType) -> None:
-    """V7 in the plane, ω and α about z: centrifugal force mΩ²c, Euler's moment -Jα."""
+    """V7 in the plane, ω and α about z: centrifugal force mω²c, Euler's moment −Jα, and others."""
     lower, upper = np.array([-0.3, 0.2]), np.array([0.9, 0.7])
     plate = mesh.create_rectangle(COMM, [lower, upper], [2, 2], cell_type=cell)
     V = fem.functionspace(plate, ("Lagrange", degree, (2,)))

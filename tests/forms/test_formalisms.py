@@ -32,8 +32,8 @@ class Setting:
         self.mesh = make(comm, corners, [2] * dim)
         self.V = fem.functionspace(self.mesh, ("Lagrange", degree, (dim,)))
         self.v, self.trial = ufl.TestFunction(self.V), ufl.TrialFunction(self.V)
-        turning = (3,) if dim == 3 else ()
-        shapes = {"omega": turning, "alpha": turning}
+        spin_shape = (3,) if dim == 3 else ()
+        shapes = {"omega": spin_shape, "alpha": spin_shape}
         shapes |= dict.fromkeys(("velocity", "acceleration", "gravity", "traction"), (dim,))
         self.constants = {
             name: fem.Constant(self.mesh, np.zeros(shape)) for name, shape in shapes.items()
@@ -148,9 +148,9 @@ def test_residuals_agree(case: str) -> None:
     rates = s.state["u_dot"].x.array
     for name in NAMES:  # the terms with u̇ are Coriolis terms, which do no work
         s.randomize(7, ())
-        rest = assemble(name)
+        without_rates = assemble(name)
         s.randomize(7, ("u_dot",))
-        power = (assemble(name) - rest) * rates
+        power = (assemble(name) - without_rates) * rates
         assert abs(s.comm.allreduce(power.sum())) < 1e-13 * s.comm.allreduce(np.abs(power).sum())
 
 
@@ -240,6 +240,7 @@ def test_hamiltonian_and_its_first_order_system() -> None:
     s.constants["alpha"].value[...] = 0.0
     s.set_momenta()
     H = formalisms.hamiltonian(body, s.pi)
+    # Jacobi's integral: relative kinetic energy less that of the carried body, plus potentials
     carried = body.velocity + forms.cross(body.omega, body.x + body.u)
     moving, carrying = (ufl.inner(a, a) * body.density / 2 * ufl.dx for a in (body.u_dot, carried))
     numbers = Switched(
@@ -258,8 +259,8 @@ def test_hamiltonian_and_its_first_order_system() -> None:
             "-mass π̇": canonical.momentum - forms.mass(s.pi_dot, v, body.density),
         },
     )
-    for one, other in (("∂H/∂π", "mass u̇"), ("∂H/∂u", "-mass π̇")):
-        assert np.abs(vectors(one) - vectors(other)).max() < 1e-12 * np.abs(vectors(one)).max()
+    for left, right in (("∂H/∂π", "mass u̇"), ("∂H/∂u", "-mass π̇")):
+        assert np.abs(vectors(left) - vectors(right)).max() < 1e-12 * np.abs(vectors(left)).max()
 
     lagrange = formalisms.linear_parts(formalisms.lagrange(body, v), body, w)
     matrices = Switched(
@@ -294,7 +295,7 @@ def test_hamiltonian_and_its_first_order_system() -> None:
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_maggi_rows_of_the_frame_are_resultant_and_moment(dim: int) -> None:
-    """The columns (e, 0, 0) and (0, e, 0) give the resultant and the moment of all loads."""
+    """Columns (e, 0, 0) and (0, e, 0) of (V, ω, u̇) give the resultant and moment of all loads."""
     s = Setting(dim, "strain", degree=1)
     body = s.body
     origin, omega = (fem.Constant(s.mesh, 0 * s.constants[n].value) for n in ("velocity", "omega"))
@@ -360,7 +361,7 @@ def test_maggi_eliminates_the_reactions_of_a_joint() -> None:
     right = mesh.locate_entities_boundary(s.mesh, 1, lambda x: np.isclose(x[0], 0.9))
     tags = mesh.meshtags(s.mesh, 1, np.sort(right), np.full(len(right), 1, dtype=np.int32))
     edge = ufl.Measure("ds", s.mesh, subdomain_data=tags)(1)
-    mean = np.zeros((2, n))
+    mean = np.zeros((2, n))  # row i: the mean of component i on the edge, of length 0.5
     b = fem.assemble_vector(fem.form(ufl.inner(ufl.as_vector([1.0, 1.0]), s.v) * edge)).array / 0.5
     for i in range(2):
         mean[i, i::2] = b[i::2]
@@ -394,14 +395,14 @@ def test_maggi_eliminates_the_reactions_of_a_joint() -> None:
     joint = np.hstack([np.eye(2), lever[:, None], mean])
     clamp = np.hstack([np.zeros((len(held), 3)), np.eye(n)[held]])
     A = np.vstack([joint, clamp])
-    curvature = -(rate**2) * c + 2 * turn(np.array(rate), c_dot)
-    right_side = np.concatenate([-curvature, np.zeros(len(held))])
+    velocity_terms = -(rate**2) * c + 2 * turn(np.array(rate), c_dot)
+    right_side = np.concatenate([-velocity_terms, np.zeros(len(held))])
 
     E = np.zeros((n + 3, 1 + len(free)))  # columns: the angle and the free elastic velocities
     E[2, 0], E[:2, 0] = 1, -lever
     E[3 + free, 1 + np.arange(len(free))], E[:2, 1:] = 1, -mean[:, free]
     assert np.abs(A @ E).max() < 1e-15
-    particular = np.concatenate([-curvature, np.zeros(n + 1)])  # A particular = right_side
+    particular = np.concatenate([-velocity_terms, np.zeros(n + 1)])  # A particular = right_side
     independent = np.linalg.solve(E.T @ mass @ E, -E.T @ (force + mass @ particular))
     maggi = particular + E @ independent
 

@@ -47,7 +47,7 @@ def turn(axis: int, angle: float) -> np.ndarray:
     return Q
 
 
-ANYHOW = turn(0, 0.4) @ turn(1, -1.1) @ turn(2, 0.7)
+ANYHOW = turn(0, 0.4) @ turn(1, -1.1) @ turn(2, 0.7)  # arbitrary axes
 
 
 def same_as(isotropic: Material, **options: Any) -> Orthotropic:
@@ -122,7 +122,10 @@ def test_isotropic_as_orthotropic(plane: Plane) -> None:
 
 @pytest.mark.parametrize("angle", [0.0, 0.3, 1.0, np.pi / 2])
 def test_off_axis_modulus(angle: float) -> None:
-    """1/E_x = c⁴/E₁ + s⁴/E₂ + (1/G₁₂ − 2ν₁₂/E₁) s²c², and the shear that a pull causes."""
+    """1/E_x = c⁴/E₁ + s⁴/E₂ + (1/G₁₂ − 2ν₁₂/E₁) s²c², and the shear that a pull causes.
+
+    c and s are the cosine and sine of the angle of the fibres.
+    """
     (e1, e2, _), nu, g = CARBON.young, CARBON.poisson[0], CARBON.shear[0]
     c, s = np.cos(angle), np.sin(angle)
     rotated = dataclasses.replace(CARBON, axes=turn(2, angle))
@@ -165,11 +168,11 @@ def test_stress_of_a_turned_material(dim: int, plane: Plane) -> None:
     u = fem.Function(fem.functionspace(domain, ("Lagrange", 1, (dim,))))
     G = 1e-3 * np.random.default_rng(1).normal(size=(dim, dim))
     u.interpolate(lambda x: G @ x[:dim])
-    rise, small = 40.0, Q[:dim, :dim]
+    rise, in_plane = 40.0, Q[:dim, :dim]
     as_numbers = dataclasses.replace(CARBON, axes=Q)
-    as_ufl = dataclasses.replace(CARBON, axes=ufl.as_matrix(small.tolist()))
+    as_ufl = dataclasses.replace(CARBON, axes=ufl.as_matrix(in_plane.tolist()))
     C = CARBON.matrix(dim, plane)
-    eps = small.T @ (G + G.T) / 2 @ small
+    eps = in_plane.T @ (G + G.T) / 2 @ in_plane
     pairs = (
         [(0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)] if dim == 3 else [(0, 0), (1, 1), (0, 1)]
     )
@@ -177,7 +180,7 @@ def test_stress_of_a_turned_material(dim: int, plane: Plane) -> None:
     by_hand = np.zeros((dim, dim))
     for (i, j), value in zip(pairs, stresses, strict=True):
         by_hand[i, j] = by_hand[j, i] = value
-    by_hand = small @ by_hand @ small.T
+    by_hand = in_plane @ by_hand @ in_plane.T
     for turned in (as_numbers, as_ufl):
         sigma = _values(stress(u, turned, plane=plane), domain)
         assert np.allclose(sigma, by_hand, rtol=1e-10, atol=1e-10 * np.abs(by_hand).max())
@@ -196,20 +199,20 @@ def test_free_expansion_is_without_stress(dim: int, plane: Plane, made_of: Any) 
         alpha = made_of.thermal_expansion * np.eye(3)
     else:
         alpha = made_of.axes @ np.diag(made_of.thermal_expansion) @ made_of.axes.T
-    small = alpha[:dim, :dim] * rise
+    expansion = alpha[:dim, :dim] * rise
     if plane == "strain" and dim == 2:  # free in the plane, held across: C_pp ε = β_p ΔT
         C = same_as(STEEL).matrix() if isinstance(made_of, Material) else made_of.matrix()
         p = [0, 1, 5]
         strains = [alpha[i, j] * (1 if i == j else 2) for i, j in ((0, 0), (1, 1), (2, 2))]
         beta = C[p][:, :3] @ strains + C[p, 5] * 2 * alpha[0, 1]
         e = np.linalg.solve(C[np.ix_(p, p)], beta) * rise
-        small = np.array([[e[0], e[2] / 2], [e[2] / 2, e[1]]])
+        expansion = np.array([[e[0], e[2] / 2], [e[2] / 2, e[1]]])
     u = fem.Function(fem.functionspace(domain, ("Lagrange", 1, (dim,))))
-    u.interpolate(lambda x: small @ x[:dim])
+    u.interpolate(lambda x: expansion @ x[:dim])
     held = _values(thermal_stress(rise, made_of, dim, plane=plane), domain)
     left = held + _values(stress(u, made_of, plane=plane), domain)
     assert np.abs(left).max() < 1e-12 * np.abs(held).max()
-    assert held[1, 1] < 0  # (carbon fibre contracts along its fibres)
+    assert held[1, 1] < 0  # ([0, 0] may be positive: fibres contract)
 
 
 BAD: list[tuple[str, Any, str, str]] = [

@@ -19,7 +19,7 @@ SHAPE, LENGTH = (96, 16), 1.2 * RADIUS
 
 
 class CutFilm:
-    """A bore that is cut open at a line with the pressure zero at θ = 0.
+    """The film of a bore that is cut open at θ = 0, where the pressure is zero.
 
     `e` and `rate` move the journal; `closing` reduces the gap everywhere at the same rate.
     """
@@ -39,7 +39,7 @@ class CutFilm:
         ]
         film = FiniteBearing(
             "film", *ENDS, RADIUS, LENGTH, CLEARANCE, VISCOSITY, shape=SHAPE,
-            supply=[OilSupply(0.0, angle=0.0, arc=1e-3)],
+            supply=[OilSupply(0.0, angle=0.0, arc=1e-3)],  # zero pressure at the cut
         )  # fmt: skip
         h, gap_rate = film.grid.gap(film.motion_vector(e, rate, speed=SPEED))
         self.expected = film.grid.solve(h, gap_rate - closing, SPEED)
@@ -62,7 +62,7 @@ class CutFilm:
         return A, b
 
     def on_grid(self, values: np.ndarray) -> np.ndarray:
-        """Return values of the degrees of freedom at the nodes of the grid, (n, m+1)."""
+        """Return values of the degrees of freedom at the nodes of the grid, shape (n, m + 1)."""
         x = self.V.tabulate_dof_coordinates()
         i = np.rint(x[:, 0] / (2 * np.pi * RADIUS) * SHAPE[0]).astype(int)
         j = np.rint((x[:, 1] / LENGTH + 0.5) * SHAPE[1]).astype(int)
@@ -126,6 +126,7 @@ def test_the_penalty_bounds_negative_pressures() -> None:
     form = reynolds(p, v, film.h, VISCOSITY, surface_speed=speed, penalty=2.0)
     added = fem.assemble_vector(fem.form(form)).array - plain
     area = 2 * np.pi * RADIUS * LENGTH
+    # The mean of the negative part of a sine is −1/π.
     assert added.sum() == pytest.approx(-2.0 * area / np.pi, rel=1e-3)
 
 

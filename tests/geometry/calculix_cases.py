@@ -24,7 +24,7 @@ from mpi4py import MPI
 import dolfinx_mbd as mbd
 
 YOUNG, POISSON, DENSITY = 2.1e11, 0.3, 7850.0
-NUM_MODES = 10
+NUM_MODES = 10  # elastic ones; CalculiX computes six rigid modes as well
 STEP = f"""
 *MATERIAL, NAME=STEEL
 *ELASTIC
@@ -50,7 +50,7 @@ class Case(NamedTuple):
 
 
 def ring_sector() -> None:
-    """Write a third of a ring of hexahedra, 20 to 35 mm in radius and 15 mm thick."""
+    """Add a third of a ring of hexahedra, 15 mm thick, with radii of 20 and 35 mm, to gmsh."""
     occ = gmsh.model.occ
     profile = occ.addRectangle(0.02, 0.0, 0.0, 0.015, 0.015)
     occ.revolve([(2, profile)], 0, 0, 0, 0, 1, 0, 2 * np.pi / 3, [8], recombine=True)
@@ -62,7 +62,7 @@ def ring_sector() -> None:
 
 
 def stepped_shaft() -> None:
-    """Write a shaft of tetrahedra, 80 mm long, with the diameters 20 and 14 mm."""
+    """Add a shaft of tetrahedra, 80 mm long, with the diameters 20 and 14 mm, to gmsh."""
     occ = gmsh.model.occ
     thick = occ.addCylinder(0, 0, 0, 0.05, 0, 0, 0.01)
     thin = occ.addCylinder(0.05, 0, 0, 0.03, 0, 0, 0.007)
@@ -92,7 +92,7 @@ class Properties(NamedTuple):
 
 
 def write_deck(case: Case, path: Path) -> None:
-    """Write the mesh of a case as gmsh writes decks."""
+    """Write the mesh of a case as a deck by gmsh, with the elements of the case."""
     gmsh.initialize(interruptible=False)
     try:
         gmsh.option.setNumber("General.Terminal", 0)
@@ -123,6 +123,7 @@ def by_calculix(deck: Path) -> Properties:
     rows = [line.split() for line in lines[first + 1 :]]
     table = [row for row in rows if len(row) == 5 and row[0].isdecimal()][: NUM_MODES + 6]
     frequencies = np.array([float(row[3]) for row in table])
+    # "TOTAL" precedes the effective masses: three of translations, and three of rotations.
     masses = next(row for row in map(str.split, lines) if row and row[0] == "TOTAL")
     k = next(k for k, line in enumerate(lines) if line.strip().startswith("total volume"))
     volume, totals = float(lines[k + 2]), np.array(masses[1:], dtype=float)
@@ -142,7 +143,7 @@ def with_one_point(deck: Path) -> np.ndarray:
     """Return frequencies of linear tetrahedra whose mass is integrated with one point, Hz.
 
     CalculiX integrates the mass of C3D4 in this way: a single tetrahedron of 1 kg has the mass 1/16
-    kg in each entry of its matrix `.mas`; the exact integral is 1/10 kg and 1/20 kg.
+    kg in each entry of its matrix `.mas`; the exact entries are 1/10 kg (diagonal) and 1/20 kg.
     """
     mesh = mbd.read_mesh(deck, MPI.COMM_SELF).mesh
     V = fem.functionspace(mesh, ("Lagrange", 1, (3,)))
@@ -156,7 +157,7 @@ def with_one_point(deck: Path) -> np.ndarray:
             DENSITY * ufl.inner(u, v) * one_point,
         )
     )
-    shift = -((2 * np.pi * 1e3) ** 2)
+    shift = -((2 * np.pi * 1e3) ** 2)  # below the rigid modes
     squares = scipy.sparse.linalg.eigsh(
         K.tocsc(), NUM_MODES + 6, M.tocsc(), sigma=shift, return_eigenvectors=False
     )
@@ -172,8 +173,8 @@ def compare(name: str) -> tuple[Properties, Properties, np.ndarray]:
     with tempfile.TemporaryDirectory() as folder:
         deck = Path(folder, "mesh.inp")
         write_deck(case, deck)
-        a, b = by_calculix(deck), by_package(case, deck)
-        return a, b, with_one_point(deck) if name == "C3D4" else b.frequencies
+        calculix, package = by_calculix(deck), by_package(case, deck)
+        return calculix, package, with_one_point(deck) if name == "C3D4" else package.frequencies
 
 
 def main() -> None:
@@ -182,7 +183,7 @@ def main() -> None:
         raise SystemExit("the program ccx is not installed")
     print("| element | volume | mass | moments of inertia | frequencies |\n|---|---|---|---|---|")
     for name in CASES:
-        a, b, same_mass = compare(name)
+        a, b, same_mass = compare(name)  # by CalculiX and by the package
         rows = {name: b.frequencies}
         if same_mass is not b.frequencies:
             rows[f"{name}, mass of one point"] = same_mass

@@ -17,7 +17,7 @@ from dolfinx_mbd.geometry import mesh_files
 def read_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read meshes in the process of the tests, which has imported the readers.
 
-    A process imports them for up to a second. `test_deck_files.py` and `test_mesh_files.py` read
+    Their import takes up to a second. `test_deck_files.py` and `test_mesh_files.py` read meshes
     in separate processes, as users do.
     """
 

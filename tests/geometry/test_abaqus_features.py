@@ -43,6 +43,7 @@ def place(mesh: mbd.fem.TaggedMesh, name: str) -> list[float]:
     return [area, *(moment / area for moment in moments)]
 
 
+# Texts of sets or surfaces, with the area and the centre of the surface `face`.
 SETS = {
     "*Nset, nset=face, generate\n109, 112\n": [1, 2, 0.5, 0.5],
     "*Nset, nset=face, GENERATE\n 109, 111, 2\n110, 112, 2\n": [1, 2, 0.5, 0.5],
@@ -91,7 +92,8 @@ def test_surfaces_of_instances(tmp_path: Path, inside: bool) -> None:
     else:
         assert place(mesh, "face") == pytest.approx([1, 4.5, 2, 0.5])
         assert place(mesh, "foot") == pytest.approx([1, 4.5, 0, 0.5])
-        assert place(mesh, "ends") == pytest.approx([1, 2, 0.5, 0.5])  # without that of `foot`
+        # The facet of `foot` belongs to the group `foot` only.
+        assert place(mesh, "ends") == pytest.approx([1, 2, 0.5, 0.5])
 
 
 def test_included_files(tmp_path: Path) -> None:

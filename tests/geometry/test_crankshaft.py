@@ -30,8 +30,8 @@ def integral(msh: TaggedMesh, value: Any, group: str | None = None) -> float:
 def fillet_ring(radius: float, f: float) -> tuple[float, float]:
     """Return volume and polar moment about its axis (per density) of a fillet around a journal.
 
-    In polar coordinates of the arc's centre the section is what a quarter circle leaves of a
-    square; the integrals ∫ ρ^k dA follow from its moments about the journal.
+    The section is what a quarter circle leaves of a square with the side f; volume and moment are
+    2π∫ρ dA and 2π∫ρ³ dA, with the distance ρ from the axis of the journal.
     """
     depth = np.polynomial.legendre.leggauss(60)
     u = 0.5 * f * (depth[0] + 1)  # distance from the surface of the journal
@@ -42,7 +42,10 @@ def fillet_ring(radius: float, f: float) -> tuple[float, float]:
 
 
 def web_area(c: Crankshaft) -> tuple[float, float, float]:
-    """Return area, first moment along the throw and polar moment of a web, by Green's theorem."""
+    """Return area, first moment along the throw and polar moment of a web, by Green's theorem.
+
+    Tangents connect the discs of the main journal (radius R) and of the pin (radius p).
+    """
     R, p, r = float(c.main_web_diameter) / 2, float(c.pin_web_diameter) / 2, float(c.crank_radius)
     t, n = math.acos((R - p) / r), 200_000
     phi = np.linspace(-t, t, n)
@@ -235,11 +238,13 @@ def test_distance_to_fillets() -> None:
     distance = crank.fillet_distance(mesh.geometry.x)
     others = np.setdiff1d(np.arange(len(distance)), nodes)
     assert distance[nodes].max() < 1e-12 and distance[others].min() > 1e-3
+    # The fillet of 3 mm is at the end of the main journal, with 25 mm radius and 24 mm length.
     centre = np.array([0.025 + 0.003, 0.0, crank.main_positions[0] + 0.012 - 0.003])
     normal = np.array([-math.cos(0.4), 0.0, math.sin(0.4)])
     points = [centre + (0.003 + s) * normal for s in (-0.001, 0.0, 0.002)]
     assert crank.fillet_distance(points) == pytest.approx([0.001, 0.0, 0.002], abs=1e-12)
-    assert crank.fillet_distance([[0.025, 0, -0.04]]) == pytest.approx([0.009])  # its surface
+    # a point in the middle of the main journal
+    assert crank.fillet_distance([[0.025, 0, -0.04]]) == pytest.approx([0.009])
     with pytest.raises(InputError):
         crank.fillet_distance([0.0, 1.0])
     with pytest.raises(InputError):
@@ -249,6 +254,7 @@ def test_distance_to_fillets() -> None:
 @pytest.mark.parametrize("size", [0.0015, 0.0008])
 def test_refinement_at_points(size: float) -> None:
     """Edges of the surface near the points have the size; others and the volume do not change."""
+    # on the arc of the fillet
     point = (0.028 - 0.003 * math.sin(0.8), 0.0, -0.031 + 0.003 * math.cos(0.8))
     crank, coarse = single_throw(refined=[point], refined_size=size), single_throw()
     assert crank.fillet_distance([point]).max() < 1e-12
@@ -286,8 +292,8 @@ def hole_integrals(c: Crankshaft) -> np.ndarray:
     Each line along the hole enters the main journal and leaves the pin at the roots of a quadratic.
     """
     R, P, r = float(c.main_diameter) / 2, float(c.pin_diameter) / 2, float(c.crank_radius)
-    along = 0.5 * (float(c.main_length) + float(c.pin_length)) + float(c.web_thickness)
-    d = np.array([R + r + P, along])
+    axial = 0.5 * (float(c.main_length) + float(c.pin_length)) + float(c.web_thickness)
+    d = np.array([R + r + P, axial])
     d /= np.linalg.norm(d)
     x, w = np.polynomial.legendre.leggauss(20)
     rho, a = 0.25 * float(c.oil_holes) * (1 + x), 0.5 * float(c.oil_holes)
@@ -320,7 +326,7 @@ def test_oil_holes(throws: list[Any]) -> None:
     assert abs(moment - unbalance) < 1e-2 * hole[1]
     assert abs(integral(msh, x[0] ** 2 + x[1] ** 2) - polar) < 1e-2 * hole[2]
     wall = integral(msh, 1.0, "oil_holes")
-    axis = math.hypot(0.040, 0.086)
+    axis = math.hypot(0.040, 0.086)  # between the ends of the hole: axial and radial distance
     assert wall == pytest.approx(len(pins) * math.pi * 0.005 * axis, rel=0.03)
 
 
@@ -367,14 +373,15 @@ def twisted(crank: Crankshaft) -> tuple[np.ndarray, np.ndarray]:
 def test_stress_at_the_mouth_of_a_hole() -> None:
     """A torque causes a concentration of stress at the mouth in the pin.
 
-    At a small hole across a shaft in torsion, the principal stress is 4 times that without a hole.
+    At a small hole across a shaft in torsion, the principal stress is 4 times that without a hole;
+    the hole and the cells of this test are not small.
     """
     peaks = []
     for width in (0.0, 0.005):
         options = HOLED | {"throw_angles": [0.0], "order": 1, "per_circle": 12}
         crank = Crankshaft(**options, oil_holes=width)
         cells, stress = twisted(crank)
-        mouth = np.array([0.061, 0.0, crank.pin_positions[0]])
+        mouth = np.array([0.061, 0.0, crank.pin_positions[0]])  # outermost on the pin
         peaks.append(stress[np.linalg.norm(cells - mouth, axis=1) < 0.0045].max())
     assert 1.8 < peaks[1] / peaks[0] < 4.5
 

@@ -33,6 +33,7 @@ MATERIAL = "*MATERIAL, NAME=steel\n*ELASTIC\n2.1e11, 0.3\n*DENSITY\n7850.\n"
 SECTION = "*SOLID SECTION, ELSET=Both, MATERIAL=steel\n"
 FACE = "*NSET, NSET=face, GENERATE\n109, 112\n"
 
+# Texts that follow the mesh, a material and a section, and parts of the warning.
 ABAQUS = {
     "*ELEMENT, TYPE=MASS, ELSET=m\n9, 101\n*MASS, ELSET=m\n1.\n": ["point masses (1 MASS)"],
     "*ELEMENT, TYPE=S4, ELSET=s\n8, 101, 102, 104, 103\n": ["shells and membranes (1 S4)"],
@@ -85,7 +86,7 @@ QUIET = [
 
 @pytest.mark.parametrize("text", QUIET)
 def test_decks_without_a_warning(tmp_path: Path, text: str) -> None:
-    """The set of a surface does not split the set of the section."""
+    """Requests for results, internal sets, systems and surface elements cause no warning."""
     mesh, messages = read(tmp_path / "part.inp", MESH + FACE + MATERIAL + SECTION + text)
     assert not messages
     assert [*mesh.materials] == ["Both"]
@@ -112,6 +113,7 @@ def test_the_same_material_twice(tmp_path: Path) -> None:
     assert not messages and mesh.materials["Both"].density == 7850
 
 
+# Decks and patterns of the errors; a dot stands for the asterisk of a keyword.
 REFUSED = {
     MESH.replace("C3D8R", "C3D88"): "the type of elements C3D88 is unknown: '.Element",
     MESH.replace("105, 106", "105, 106, 7"): "the element 1 has 9 nodes instead of 8",
@@ -130,7 +132,7 @@ REFUSED = {
 def test_errors_name_the_cause(tmp_path: Path, text: str) -> None:
     with pytest.raises(MeshError, match=REFUSED[text]) as error:
         read(tmp_path / "part.inp", text)
-    assert "mesh.inp" not in str(error.value)
+    assert "mesh.inp" not in str(error.value)  # the name of an internal copy
 
 
 @pytest.mark.parametrize("kind", ["C3D8T", "C3D8RT", "c3d8i"])

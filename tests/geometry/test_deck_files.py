@@ -28,11 +28,11 @@ def write_files(folder: Path, order: int, *, hexahedra: bool, curved: bool = Fal
     with gmsh_session() as gmsh:
         occ = gmsh.model.occ
         if curved:
-            inner = occ.addRectangle(0.1, 0, 0, 0.1, 0.05)
-            out = occ.revolve(
-                [(2, inner)], 0, 0, 0, 0, 1, 0, np.pi / 2, numElements=[4], recombine=True
+            section = occ.addRectangle(0.1, 0, 0, 0.1, 0.05)
+            swept = occ.revolve(
+                [(2, section)], 0, 0, 0, 0, 1, 0, np.pi / 2, numElements=[4], recombine=True
             )
-            left, right = inner, out[0][1]
+            left, right = section, swept[0][1]
         else:
             occ.addBox(0, 0, 0, *SIZES)
             left, right = 1, 2
@@ -164,6 +164,8 @@ def test_sets_that_overlap_are_named(tmp_path: Path) -> None:
     assert integral(mesh, "wide") == pytest.approx(3.0)
 
 
+# Decks and patterns of the errors; a dot stands for the asterisk of a keyword. The third deck has a
+# hexahedron and a wedge.
 CASES = {
     "*NODE\n1, 0, 0, 0\n": "it has no elements",
     "*NODE\n1, 0, 0\n*ELEMENT\n": "the type of elements is missing: '.ELEMENT'",

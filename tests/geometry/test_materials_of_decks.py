@@ -83,8 +83,8 @@ def read(tmp_path: Path) -> Any:
 
 
 def by_hand(mesh: Any) -> mbd.ElasticModel:
-    # Names as the sets are defined; the section says "Front", but Abaqus ignores case
     """Return the model whose materials are specified in Python."""
+    # Names as the sets are defined; the section says "Front", but Abaqus ignores case.
     steel = mbd.Material(210e9, 0.3, 7850.0, "Steel", 12e-6)
     return mbd.ElasticModel(mesh, {"front": steel, "BACK": mbd.Material(70e9, 0.33, 2700.0)})
 
@@ -130,6 +130,7 @@ def test_materials_with_overlapping_sets(read: Any) -> None:
 def test_materials_of_parts_and_instances(read: Any) -> None:
     """Sections belong to a part; a set may follow its section; each instance has the material."""
     part = abaqus("", "").split("*Step")[0].replace("*Heading\ntwo bars\n", "")
+    # the section and the material of each text
     (sections, steel), (other, alu) = (
         text.upper().replace("*MATERIAL", "@*MATERIAL").split("@") for text in (STEEL, ALUMINIUM)
     )
@@ -158,7 +159,7 @@ SI = STEEL.replace("7.85e-09", "7850.").replace("210000.", "2.1e11")
 def test_systems_of_units(read: Any, unit: str, density: str, young: str) -> None:
     text = STEEL.replace("Front", "FRONT").replace("7.85e-09", density).replace("210000.", young)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnitsWarning)  # the deck may be long in this unit
+        warnings.simplefilter("ignore", UnitsWarning)  # in this unit the bars may be long
         steel = read(abaqus(text, ALUMINIUM), unit=unit).materials["front"]
     assert steel.density == pytest.approx(7850, rel=1e-4)
     assert steel.young == pytest.approx(210e9, rel=1e-4)
@@ -293,6 +294,7 @@ def test_stiffnesses_of_an_orthotropic_material(read: Any) -> None:
     C = mbd.forms.Orthotropic(
         (140e9, 10e9, 9e9), (0.3, 0.28, 0.4), (5e9, 4.5e9, 3.5e9), 1600.0
     ).matrix()
+    # in the order of Abaqus: 1111, 1122, 2222, 1133, 2233, 3333, 1212, 1313, 2323
     values = [C[0, 0], C[0, 1], C[1, 1], C[0, 2], C[1, 2], C[2, 2], C[5, 5], C[4, 4], C[3, 3]]
     row = [f"{1e-6 * value:.12g}" for value in values]
     text = ORTHOTROPIC.split("*Elastic")[0].replace(", orientation=along", "")

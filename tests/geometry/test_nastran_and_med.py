@@ -70,7 +70,10 @@ NAMES = {"bdf": ("pshell_1", "pshell_2", "psolid_11"), "med": ("left", "right", 
 @pytest.mark.parametrize("hexahedra", [False, True])
 @pytest.mark.parametrize("order", [1, 2])
 def test_files_of_other_programs(tmp_path: Path, suffix: str, order: int, hexahedra: bool) -> None:
-    """Volume, areas of groups, and frequencies are those of the `.msh` file of the same mesh."""
+    """Volume, areas of groups and frequencies are those of another file of the same mesh.
+
+    The file is `.msh`, or `.inp` for hexahedra with 20 nodes.
+    """
     pytest.importorskip("h5py")
     write_block(tmp_path, order, hexahedra=hexahedra)
     mesh = mbd.read_mesh(tmp_path / f"part.{suffix}", MPI.COMM_SELF)
@@ -127,8 +130,8 @@ def written_by_pynastran(path: Path, kind: str = "CHEXA") -> Path:
     corners = [(x, y, z) for x in (0, 10, 20) for z in (0, 4) for y in (0, 2)]
     for k, (x, y, z) in enumerate(corners):
         r, angle = np.hypot(x, y), np.degrees(np.arctan2(y, x))
-        place, system = ([r, angle, z], 5) if k % 3 else ([x, y, z], 0)
-        model.add_grid(100 + k, [float(c) for c in place], cp=system)
+        coordinates, system = ([r, angle, z], 5) if k % 3 else ([x, y, z], 0)
+        model.add_grid(100 + k, [float(c) for c in coordinates], cp=system)
     if kind == "CHEXA":
         for k in range(2):
             nodes = np.array([0, 4, 5, 1, 2, 6, 7, 3]) + 4 * k

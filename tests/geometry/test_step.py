@@ -202,7 +202,7 @@ def test_a_crash_of_the_cad_kernel_is_an_error(
 
 
 def test_ignored_lines_are_reported(plate: Path, tmp_path: Path) -> None:
-    """The circle of an edge is missing; the surfaces are still there."""
+    """Without the circle of an edge the surfaces are still there; without a plane no solid is."""
     path = damaged(plate, tmp_path, r"CIRCLE\(", "CIRCLE[")
     with pytest.warns(FileWarning, match=r"ignored.*Incorrect Syntax"):
         assert len(step_surfaces(path)) == 7

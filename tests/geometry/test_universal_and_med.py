@@ -72,17 +72,17 @@ def as_by_salome(text: str, groups: int = 2467, *, half: bool = False) -> str:
         else:
             faces[label] = np.array([x[n] for n in nodes])
     members = {"body": [(ELEMENT, label) for label in cells]}
-    for name, place in (("left", 0.0), ("right", 0.2)):
+    for name, x_face in (("left", 0.0), ("right", 0.2)):
         members[name] = [
-            (ELEMENT, k) for k, points in faces.items() if np.allclose(points[:, 0], place)
+            (ELEMENT, k) for k, points in faces.items() if np.allclose(points[:, 0], x_face)
         ]
     members["fixed nodes"] = [(NODE, n) for n, point in x.items() if abs(point[1]) < 1e-9]
     if half:
         members["half"] = members["body"][: len(cells) // 2]
-    rest = [0, 0] if groups >= 2435 else []  # newer datasets have four numbers for each member
+    zeros = [0, 0] if groups >= 2435 else []  # newer datasets have four numbers for each member
     blocks = []
     for k, (name, entries) in enumerate(members.items(), 1):
-        words = [word for entry in entries for word in (*entry, *rest)]
+        words = [word for entry in entries for word in (*entry, *zeros)]
         blocks += [line(k, *[0] * 6, len(entries)), name]
         blocks += [line(*words[i : i + 8]) for i in range(0, len(words), 8)]
     return "".join([dataset(2411, parts[2411]), dataset(2412, rows), dataset(groups, blocks)])

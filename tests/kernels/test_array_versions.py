@@ -70,10 +70,10 @@ def test_arrays_give_the_results_of_the_kernel(
     results = getattr(module, name)(*first), getattr(array_versions, name)(*second)
     if results[0] is not None:
         assert results[1] == pytest.approx(results[0], rel=1e-14)
-    for one, two in zip(first, second, strict=True):
-        if name == "fill" and one is not first[-1]:
-            continue  # the other matrices are overwritten
-        np.testing.assert_allclose(two, one, rtol=1e-13, atol=1e-13)
+    for expected, computed in zip(first, second, strict=True):
+        if name == "fill" and expected is not first[-1]:
+            continue  # S is the result; the kernel overwrites other arguments
+        np.testing.assert_allclose(computed, expected, rtol=1e-13, atol=1e-13)
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])

@@ -28,7 +28,7 @@ print(value, sum(tangent_derivative.stats.cache_hits.values()))
 
 
 def package(folder: Path) -> Path:
-    """Return a copy of the part of the package that the program needs, which tests change."""
+    """Return a copy of the part of the package that the program needs, which tests may change."""
     source, copy = Path(dolfinx_mbd.__file__).parent, folder / "dolfinx_mbd"
     (copy / "kernels").mkdir(parents=True)
     (copy / "__init__.py").touch()
@@ -106,13 +106,13 @@ def _quotient(x: float, y: float) -> float:
 
 @pytest.mark.skipif(not COMPILED, reason="needs numba")
 def test_an_inner_kernel_has_no_machine_code_but_its_errors() -> None:
-    """The inner function is a part of the kernel, and collects garbage as before."""
-    one = np.ones(2)
-    _quotients(one, one)
+    """The inner function has no machine code; its errors are raised, and garbage is collected."""
+    ones = np.ones(2)
+    _quotients(ones, ones)
     _quotients.recompile()  # type: ignore[attr-defined]  # it may come from the disk
-    assert (_quotients(one, 2 * one) == 0.5).all()
+    assert (_quotients(ones, 2 * ones) == 0.5).all()
     with pytest.raises(ZeroDivisionError):
-        _quotients(one, 0 * one)
+        _quotients(ones, 0 * ones)
     (inner,) = _quotient.overloads.values()
     assert not inner.library.get_pointer_to_function(inner.fndesc.llvm_func_name)
     assert gc.isenabled()

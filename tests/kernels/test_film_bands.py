@@ -42,7 +42,7 @@ factorize, substitute, substitute_columns, lu, solve_lu, solve_transposed = map(
 
 
 def symmetric(count: int, width: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Return the rows of a band, with padding, and SciPy's upper band, diagonal first."""
+    """Return the rows of a band, with padding, and SciPy's lower form of it, diagonal first."""
     rows = np.zeros((count, width + 1 + band.PADDING))
     for k in range(min(width, count - 1) + 1):
         rows[: count - k, k] = rng.uniform(-1.0, 1.0, count - k)
@@ -125,14 +125,15 @@ def test_patterns(options: dict[str, Any]) -> None:
     by_gap, by_rate, by_speed = grid.gradients(C)
     weights = np.ascontiguousarray(C.transpose(1, 2, 0))
     parts = grid.pattern_derivatives(weights, around, along)
-    for part, by in zip(parts, (by_gap, by_rate), strict=False):
-        expected = np.einsum("kij,ia,jl->kal", by, around, along).reshape(len(by), -1)
+    for part, nodal in zip(parts, (by_gap, by_rate), strict=False):
+        expected = np.einsum("kij,ia,jl->kal", nodal, around, along).reshape(len(nodal), -1)
         scale = np.abs(expected).max()
-        np.testing.assert_allclose(part[: len(by)], expected, rtol=0, atol=1e-12 * scale)
+        np.testing.assert_allclose(part[: len(nodal)], expected, rtol=0, atol=1e-12 * scale)
     np.testing.assert_allclose(parts[2][: len(C)], by_speed, rtol=1e-12)
 
 
 THIN = Asperities(4e-6, 2e9, friction=0.1)
+# Motions of the journal: eccentricity, slope, their rates (two components each), speed and 0.
 MOTIONS = {
     "cavitated": [1.2e-5, 6e-6, 2e-4, -1e-4, 1e-3, -2e-3, 0.01, 0.02, 300.0, 0.0],
     "full with a supply": [1e-6, 0.0, 1e-5, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0],
@@ -154,7 +155,10 @@ MOTIONS = {
     ids=["plain", "supply", "piezoviscous", "flow factors", "mass-conserving"],
 )
 def test_pattern_stiffness(options: dict[str, Any], motion: str) -> None:
-    """Derivatives by direct solutions agree with those by adjoint solutions."""
+    """Derivatives by direct solutions agree with those by adjoint solutions.
+
+    They are the derivatives by the gap plus 1e4 1/s times those by its rate.
+    """
     options = {"oil": 0.01, "shape": (32, 8)} | options
     grid = FiniteBearing("film", *ENDS, 0.02, 0.02, 2e-5, **options).grid
     h, rate = grid.gap(np.array(MOTIONS[motion]))

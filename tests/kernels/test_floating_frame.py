@@ -31,8 +31,8 @@ class Point:
     def rows(self, q=None, v=None, a=None) -> np.ndarray:
         out, scale = np.zeros(len(self.v)), np.zeros(len(self.v))
         pick = lambda value, default: default if value is None else value  # noqa: E731
-        point = (pick(q, self.q), pick(v, self.v), pick(a, self.a))
-        self.body.residual(BodyState(0.0, *point, self.gravity, self.wrenches), out, scale)
+        state = (pick(q, self.q), pick(v, self.v), pick(a, self.a))
+        self.body.residual(BodyState(0.0, *state, self.gravity, self.wrenches), out, scale)
         return out
 
     def moved(self, delta: np.ndarray) -> np.ndarray:
@@ -57,6 +57,7 @@ def test_rows_are_the_virtual_work_of_particles(num_modes: int) -> None:
     p, n = point.particles, num_modes
     A = rotation_matrix(point.q[3:7])
     eta, rate, acceleration = point.q[7:], point.v[6:], point.a[6:]
+    # c and du: positions and relative velocities of the particles in body axes
     c = p.x + np.einsum("k,kpa->pa", eta, p.psi)
     du, ddu = (np.einsum("k,kpa->pa", e, p.psi) for e in (rate, acceleration))
     w, alpha = point.v[3:6], point.a[3:6]
@@ -121,6 +122,7 @@ def test_energies_and_momenta_of_particles(num_modes: int) -> None:
     point = Point(num_modes)
     p = point.particles
     A = rotation_matrix(point.q[3:7])
+    # c and du: positions and relative velocities of the particles in body axes
     c = p.x + np.einsum("k,kpa->pa", point.q[7:], p.psi)
     du = np.einsum("k,kpa->pa", point.v[6:], p.psi)
     r = point.q[:3] + c @ A.T
@@ -137,21 +139,21 @@ def test_energies_and_momenta_of_particles(num_modes: int) -> None:
 
 @pytest.mark.parametrize("num_modes", MODES)
 def test_stiffening_is_lagrangian(num_modes: int) -> None:
-    """The rows that stiffening adds are Lagrange's equations of ½ ω·ΔJ(η) ω."""
-    with_it, without = Point(num_modes, True), Point(num_modes, False)
-    n, none = num_modes, np.zeros((2, 6))
-    with_it.wrenches, without.wrenches = none, none
-    added = with_it.rows() - without.rows()
+    """The rows that stiffening adds are Lagrange's equations of ½ ω·ΔJ(η) ω: it adds inertia ΔJ."""
+    stiffened, without = Point(num_modes, True), Point(num_modes, False)
+    n, no_loads = num_modes, np.zeros((2, 6))
+    stiffened.wrenches, without.wrenches = no_loads, no_loads
+    added = stiffened.rows() - without.rows()
 
     def energy(eta: np.ndarray, omega: np.ndarray) -> float:
         parts = []
-        for point in (with_it, without):
+        for point in (stiffened, without):
             q, v = point.q.copy(), point.v.copy()
             q[7:], v[3:6] = eta, omega
             parts.append(point.body.energies(q, v, point.gravity)[0])
         return parts[0] - parts[1]
 
-    eta, omega, rate, alpha = with_it.q[7:], with_it.v[3:6], with_it.v[6:], with_it.a[3:6]
+    eta, omega, rate, alpha = stiffened.q[7:], stiffened.v[3:6], stiffened.v[6:], stiffened.a[3:6]
     by_eta = differences(lambda d: energy(eta + d, omega), n) if n else np.zeros(0)
     momentum = lambda e, w: differences(lambda d: energy(e, w + d), 3, 1e-3)  # noqa: E731
     h = 1e-5
@@ -180,7 +182,7 @@ def test_a_force_at_a_frame_does_the_stiffening_work() -> None:
 
 
 def test_a_body_that_only_vibrates() -> None:
-    """Without loads, with the frame at rest, the tolerance follows from the vibration."""
+    """A body without loads keeps energy and momentum; its vibration determines the tolerance."""
     system = System([FlexibleBody("body", Particles(2).body(damping=False), damping_ratio=0.0)])
     start = consistent_state(system, elastic_start="undeformed")
     start.v[6:] = 0.1, -0.2

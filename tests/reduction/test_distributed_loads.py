@@ -91,7 +91,7 @@ def test_a_load_mode_makes_statics_exact(comm: MPI.Intracomm, kind: Any) -> None
     press = pressure(mesh, "top")
     errors = []
     for with_mode in (True, False):
-        made = reduce(
+        reduction = reduce(
             mesh,
             STEEL,
             interfaces=InterfaceSpec.each(["left", "right"], kind),
@@ -99,7 +99,7 @@ def test_a_load_mode_makes_statics_exact(comm: MPI.Intracomm, kind: Any) -> None
             points={"p": POINT},
             options=ReductionOptions(loads={"gas": press}, load_modes=with_mode),
         )
-        body = made.body
+        body = reduction.body
         assert body.num_modes == 6 + 2 + with_mode
         # Both interfaces held: no d and no θ at either; the coordinates are η (scaled) and the
         # rigid motion of the frame.

@@ -1,8 +1,8 @@
 """Slender rods in fast slider-cranks, with and without stiffening, against exact beams.
 
 A square steel bar, 300 mm long, is the rod of a crank of 150 mm that runs up from rest to 150 rad/s
-in half a turn and then turns one and a half times. Nothing is damped but by the time integration,
-which is the same on both sides.
+in half a turn and then turns one and a half times. The only damping is that of the time
+integration, which is the same on both sides.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from dolfinx_mbd.results import Solution
 from tests.models.exact_beam import BeamRun, ExactBeam, dense, equilibrium, slider_crank_run
 
 STEEL = mbd.Material(2.0e11, 0.3, 7850.0)
+# Lengths in m, mass of the slider (half that of a rod of 8 mm), rad/s, spectral radius.
 LENGTH, RADIUS, SLIDER, SPEED, RHO = 0.3, 0.15, 0.075552, 150.0, 0.9
-TURN = 2 * np.pi / SPEED
+TURN = 2 * np.pi / SPEED  # a turn at full speed, and the run-up
 END, DT = 2.5 * TURN, TURN / 800
 
 
@@ -101,7 +102,7 @@ def rod_run(rod: ReducedBody, dt: float = DT, t_end: float = END) -> Solution:
     parts = mbd.mechanisms.slider_crank(
         rod,
         crank_radius=RADIUS,
-        crank_mass=0.36,
+        crank_mass=0.36,  # its motion is prescribed
         piston_mass=SLIDER,
         speed=SPEED,
         damping_ratio=0.0,
@@ -172,6 +173,7 @@ def test_the_beam_bends_like_the_elastica() -> None:
     """Elliptic integrals give the end of a cantilever under a lateral force P = 10 EI/L²."""
     load = 10.0
 
+    # The reference solves for the angle at the end; m and phi are arguments of the integrals.
     def parameter(angle: float) -> tuple[float, float]:
         m = (1 + np.sin(angle)) / 2
         return m, np.arcsin(1 / np.sqrt(2 * m))

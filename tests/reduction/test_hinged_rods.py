@@ -64,9 +64,9 @@ def four_bar(*, hinges: bool = True, gravity: tuple[float, float, float]) -> Sys
     pin, pivot = np.array([CRANK, 0.0]), np.array([FRAME, 0.0])
     chord = pivot - pin
     distance = np.linalg.norm(chord)
-    along = (distance**2 + COUPLER**2 - ROCKER**2) / (2 * distance)
-    across = np.sqrt(COUPLER**2 - along**2)
-    top = pin + (along * chord + across * np.array([-chord[1], chord[0]])) / distance
+    projection = (distance**2 + COUPLER**2 - ROCKER**2) / (2 * distance)
+    height = np.sqrt(COUPLER**2 - projection**2)
+    top = pin + (projection * chord + height * np.array([-chord[1], chord[0]])) / distance
 
     def body(name: str, length: float, start: Any, end: Any) -> FlexibleBody:
         half = 0.5 * np.arctan2(end[1] - start[1], end[0] - start[0])
@@ -76,11 +76,11 @@ def four_bar(*, hinges: bool = True, gravity: tuple[float, float, float]) -> Sys
     crank = body("crank", CRANK, (0, 0), pin)
     coupler, rocker = body("coupler", COUPLER, pin, top), body("rocker", ROCKER, pivot, top)
     ground = Ground({"crank": Frame(), "rocker": Frame((FRAME, 0, 0))})
-    two, three = (revolute, revolute) if hinges else (cylindrical, spherical)
+    second, third = (revolute, revolute) if hinges else (cylindrical, spherical)
     joints = [
         revolute("1", ground.frame("crank"), crank.frame("start")),
-        two("2", crank.frame("end"), coupler.frame("start")),
-        three("3", coupler.frame("end"), rocker.frame("end")),
+        second("2", crank.frame("end"), coupler.frame("start")),
+        third("3", coupler.frame("end"), rocker.frame("end")),
         revolute("4", ground.frame("rocker"), rocker.frame("start")),
     ]
     return System([ground, crank, coupler, rocker], joints, gravity=gravity)
@@ -149,8 +149,8 @@ def test_a_four_bar_of_flexible_links(redundant: Any) -> None:
     assert ranges.max() > 0.03
     assert np.allclose(run.angles, plain.angles, atol=1e-4 * ranges.max())
     for name in "1234":
-        one, other = run.joint(name).force[:, :2], plain.joint(name).force[:, :2]
-        assert np.allclose(one, other, atol=1e-2 * np.abs(other).max())
+        force, expected = run.joint(name).force[:, :2], plain.joint(name).force[:, :2]
+        assert np.allclose(force, expected, atol=1e-2 * np.abs(expected).max())
     assert run.constraint_violation().max() < 1e-9
 
 

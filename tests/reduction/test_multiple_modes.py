@@ -78,7 +78,7 @@ def test_up_to_a_double_frequency(comm: MPI.Intracomm) -> None:
 
 
 def test_effective_mass_takes_pairs(comm: MPI.Intracomm) -> None:
-    """Half of the mass in each direction needs the first pair of bending modes, not one mode."""
+    """A selection by effective mass has both modes of each pair of bending modes."""
     mesh = bar(comm)
     request: dict[str, Any] = {"interfaces": ["left"], "attached_to": "left", "skin": False}
     for share in (0.2, 0.5, 0.6):
@@ -87,6 +87,7 @@ def test_effective_mass_takes_pairs(comm: MPI.Intracomm) -> None:
         pairs = [k for k in range(len(f)) if np.isclose(f, f[k], rtol=1e-7).sum() == 2]
         full = flat(reduce, mesh, STEEL, num_modes=10, **request).body.frequencies
         single = [k for k in range(len(full)) if np.isclose(full, full[k], rtol=1e-7).sum() == 1]
+        # All selected modes are members of pairs, or single in the full set.
         assert len(pairs) + np.isin(np.round(f, 3), np.round(full[single], 3)).sum() == len(f)
 
 
@@ -106,7 +107,7 @@ def test_free_modes(comm: MPI.Intracomm) -> None:
 
 
 def test_participation_takes_pairs(comm: MPI.Intracomm) -> None:
-    """A force in y acts on both modes of a pair, in an arbitrary ratio."""
+    """A force in y acts on both modes of a pair, in any ratio: a selection has both."""
     body = reduce(
         bar(comm), STEEL, interfaces=["left"], num_modes=6, options=ReductionOptions(skin=False)
     ).body

@@ -1,4 +1,4 @@
-"""A reduction does not depend on the number of ranks, and is the same bits on each (design §5)."""
+"""A reduction does not depend on the number of ranks, and is bitwise the same on each rank."""
 
 from __future__ import annotations
 

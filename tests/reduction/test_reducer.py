@@ -32,7 +32,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 def same(first: mbd.ReducedBody, second: mbd.ReducedBody) -> None:
-    """Assert that modes, inertia and stiffening agree."""
+    """Assert equal frequencies, first moments and names, and stiffening of both or of none."""
     assert np.allclose(first.frequencies, second.frequencies, rtol=1e-9)
     assert np.allclose(first.first_moments, second.first_moments, atol=1e-7)
     assert [i.name for i in first.interfaces] == [i.name for i in second.interfaces]
@@ -43,15 +43,15 @@ def test_reductions_share_what_they_can(comm: MPI.Intracomm, work: list[str]) ->
     """There is one factorization; fewer modes are a part of those already computed."""
     mesh = box(comm)
     with mbd.reduction.Reducer(mesh, mbd.STEEL, interfaces=ENDS) as bar:
-        made = {n: bar.reduce(n).body for n in (4, 9, 6)}
+        bodies = {n: bar.reduce(n).body for n in (4, 9, 6)}
         held = bar.reduce(9, attached_to="left").body
     assert work == ["held_cholesky", "lowest_modes", "lowest_modes"]
-    for n, body in made.items():
+    for n, body in bodies.items():
         same(body, mbd.reduce(mesh, mbd.STEEL, interfaces=ENDS, num_modes=n).body)
     alone = mbd.reduce(mesh, mbd.STEEL, interfaces=ENDS, num_modes=9, attached_to="left").body
     same(held, alone)
-    assert "seconds, factorization" in made[4].provenance
-    assert "seconds, factorization" not in made[9].provenance
+    assert "seconds, factorization" in bodies[4].provenance
+    assert "seconds, factorization" not in bodies[9].provenance
 
 
 def test_fewer_modes_are_not_changed_by_more(comm: MPI.Intracomm) -> None:
@@ -60,9 +60,9 @@ def test_fewer_modes_are_not_changed_by_more(comm: MPI.Intracomm) -> None:
         few = bar.reduce(3)
         before = few.modes.copy()
         bar.reduce(12)
-        again = bar.reduce(3)
+        repeated = bar.reduce(3)
     assert np.array_equal(few.modes, before)
-    assert np.allclose(few.body.frequencies, again.body.frequencies, rtol=1e-10)
+    assert np.allclose(few.body.frequencies, repeated.body.frequencies, rtol=1e-10)
 
 
 def test_statics_after_slepc_took_the_factors(comm: MPI.Intracomm, work: list[str]) -> None:
@@ -71,6 +71,7 @@ def test_statics_after_slepc_took_the_factors(comm: MPI.Intracomm, work: list[st
     with mbd.reduction.Reducer(mesh, mbd.STEEL, interfaces=ENDS, petsc_options=options) as bar:
         bar.reduce(5, stiffening=False)
         later = bar.reduce(5, stiffening=True).body
+    # one factorization for the modes, and one for the statics if SLEPc took the factors
     assert work.count("held_cholesky") == (2 if "lowest_modes" in work else 1)
     alone = mbd.reduce(mesh, mbd.STEEL, interfaces=ENDS, num_modes=5, stiffening=True).body
     same(later, alone)
@@ -80,9 +81,9 @@ def test_statics_after_slepc_took_the_factors(comm: MPI.Intracomm, work: list[st
 def test_last_reduction_frees_the_factors(comm: MPI.Intracomm, work: list[str]) -> None:
     """Another reduction is possible, with new factors."""
     with mbd.reduction.Reducer(box(comm), mbd.STEEL, interfaces=ENDS) as bar:
-        one, two = bar.reduce(3, last=True).body, bar.reduce(3).body
+        last, next_one = bar.reduce(3, last=True).body, bar.reduce(3).body
     assert work.count("held_cholesky") == 2
-    same(one, two)
+    same(last, next_one)
 
 
 def test_free_body_and_loads(comm: MPI.Intracomm) -> None:

@@ -44,8 +44,8 @@ def receptance(body: ReducedBody, omega: float) -> np.ndarray:
     """Return the receptance of the free body at its interfaces, for any reference condition."""
     S, H = body.first_moments, body.second_moments
     skew = H[0, 1:] - H[0, 1:].transpose(0, 2, 1)
-    turning = np.stack([skew[:, 1, 2], skew[:, 2, 0], skew[:, 0, 1]], axis=1)  # ∫ρ x×ψ
-    coupling = np.vstack([S[1:].T, turning.T])
+    angular = np.stack([skew[:, 1, 2], skew[:, 2, 0], skew[:, 0, 1]], axis=1)  # ∫ρ x×ψ
+    coupling = np.vstack([S[1:].T, angular.T])
     M = np.block([[rigid_mass(body), coupling], [coupling.T, body.mass]])
     K = scipy.linalg.block_diag(np.zeros((6, 6)), body.stiffness)
     rows = []
@@ -80,10 +80,10 @@ def test_attached(comm: MPI.Intracomm, kind: Any) -> None:
 def test_same_physics_at_rest(kind: Any, orthonormalize: bool) -> None:
     """Rigid motions and modes span the same space, so that the response is the same."""
     mean = bar(kind=kind).body
-    other = bar(kind=kind, attached_to="right", orthonormalize=orthonormalize).body
+    attached = bar(kind=kind, attached_to="right", orthonormalize=orthonormalize).body
     for factor in (0.3, 1.3, 2.7):
         omega = factor * 2 * np.pi * mean.frequencies[0]
-        a, b = receptance(mean, omega), receptance(other, omega)
+        a, b = receptance(mean, omega), receptance(attached, omega)
         scale = np.sqrt(np.abs(np.outer(np.diag(a), np.diag(a))))
         assert (np.abs(a - b) / scale).max() < 1e-8
 
@@ -134,10 +134,10 @@ def test_cut_off(comm: MPI.Intracomm, attached_to: str | None) -> None:
     assert [mode.label for mode in above] == [mode.label for mode in whole.modes[5:]]
     assert len(body.modes) + len(body.left_out) == 12 + NUM_MODES
     assert body.provenance["up to (Hz)"] == limit
-    skin, all_of_it = body.skin, whole.skin
+    skin, whole_skin = body.skin, whole.skin
     assert skin is not None
-    assert all_of_it is not None
-    assert np.allclose(skin.modes, all_of_it.modes[:5], atol=1e-7 * np.abs(skin.modes).max())
+    assert whole_skin is not None
+    assert np.allclose(skin.modes, whole_skin.modes[:5], atol=1e-7 * np.abs(skin.modes).max())
 
 
 def test_table_of_modes(comm: MPI.Intracomm, tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_dependent_columns_are_named(comm: MPI.Intracomm, condition: str) -> Non
     ends = mesh_interfaces(mesh, problem.space, ENDS)
     basis = craig_bampton_basis(problem, ends, 2, prefix="test_reference_")
     weights = np.zeros((14, 1))
-    weights[[7, 12]] = [[1.0], [-0.5]]
+    weights[[7, 12]] = [[1.0], [-0.5]]  # right uy − fixed 1 / 2
     more = replace(
         basis,
         vectors=np.asfortranarray(np.hstack([basis.vectors, basis.vectors @ weights])),

@@ -120,8 +120,8 @@ def test_compliance_on_a_foundation() -> None:
             arm = point - body.interfaces[1].point
             T[3 * k : 3 * k + 3, :3] = np.eye(3)
             T[3 * k : 3 * k + 3, 3:] = np.cross(np.eye(3), arm).T
-    right = T.any(axis=1)
-    inner = ~right & np.repeat(~np.isclose(x[:, 0], 0.0), 3)
+    at_right_end = T.any(axis=1)
+    inner = ~at_right_end & np.repeat(~np.isclose(x[:, 0], 0.0), 3)
     edge = K[inner] @ T
     condensed = T.T @ K @ T - edge.T @ np.linalg.solve(K[np.ix_(inner, inner)], edge)
     assert compliance == pytest.approx(

@@ -157,8 +157,8 @@ def test_errors_of_a_plate_and_of_a_beam(comm: MPI.Comm) -> None:
 def test_errors_survive_a_file(comm: MPI.Comm, tmp_path: Path) -> None:
     """The errors are part of the body's file."""
     body = mbd.reduce(box(comm), mbd.STEEL, interfaces=["left"], num_modes=9).body
-    again = mbd.ReducedBody.load(body.save(tmp_path / f"{comm.rank}.npz"))
-    assert static_errors(again) == static_errors(body) != {}
+    loaded = mbd.ReducedBody.load(body.save(tmp_path / f"{comm.rank}.npz"))
+    assert static_errors(loaded) == static_errors(body) != {}
     assert static_errors(body.rigid()) == {}
 
 

@@ -32,6 +32,7 @@ def bar(request: pytest.FixtureRequest) -> Reduction:
 def cut(truncation: Truncation, n: int) -> Truncation:
     """Return the result for n computed modes; data without modes are unchanged."""
     p, squares = truncation.participations, truncation.squares
+    # the flexibility of all modes: those of the result and of the residual
     whole = truncation.residual + p.T @ (p / squares[:, None])
     return Truncation(
         truncation.stiffness,
@@ -53,7 +54,7 @@ def test_the_dynamic_stiffness_is_the_bodys(bar: Reduction) -> None:
 
 
 def test_the_residual_is_that_of_further_modes(bar: Reduction) -> None:
-    """S is positive, decreases with each mode, and is small after 60 modes."""
+    """The residual S of omitted modes is positive, decreases with n, and is small for 60 modes."""
     assert bar.truncation is not None
     sizes = []
     scale = 1 / np.sqrt(np.diag(bar.truncation.stiffness))
@@ -93,14 +94,14 @@ def test_accurate_to(bar: Reduction) -> None:
 
 def test_one_interface(comm: MPI.Intracomm) -> None:
     """The constraint modes are rigid motions without stiffness; other results are unchanged."""
-    made = reduce(
+    reduction = reduce(
         box(comm), STEEL, interfaces=["left"], num_modes=12, options=ReductionOptions(skin=False)
     )
-    assert made.truncation is not None
-    D = made.truncation.dynamic_stiffness(900.0)
-    expected = dynamic_stiffness(made.body, 2 * np.pi * 900)
+    assert reduction.truncation is not None
+    D = reduction.truncation.dynamic_stiffness(900.0)
+    expected = dynamic_stiffness(reduction.body, 2 * np.pi * 900)
     np.testing.assert_allclose(D, expected, rtol=0, atol=1e-7 * np.abs(expected).max())
-    assert 0 < made.truncation.error(900.0)[0] < 0.05
+    assert 0 < reduction.truncation.error(900.0)[0] < 0.05
 
 
 def test_effective_masses(bar: Reduction) -> None:
@@ -120,11 +121,11 @@ def test_clamped_beam(comm: MPI.Intracomm) -> None:
     Blevins, Formulas for natural frequency and mode shape: (∫φ)²/(L∫φ²) with φ of βL = 4.73004.
     """
     mesh = box(comm, size=(1.0, 0.02, 0.03), cells=(24, 1, 1))
-    made = reduce(
+    reduction = reduce(
         mesh, STEEL, interfaces=["left", "right"], num_modes=8, options=ReductionOptions(skin=False)
     )
-    assert made.truncation is not None
-    shares = made.truncation.effective_masses
+    assert reduction.truncation is not None
+    shares = reduction.truncation.effective_masses
     beta = 4.730040744862704
     s = (np.cosh(beta) - np.cos(beta)) / (np.sinh(beta) - np.sin(beta))
     x = np.linspace(0, 1, 20001)
@@ -152,6 +153,7 @@ def test_effective_masses_are_part_of_the_body(
     ):
         (line,) = [text for text in lines if text.split()[:2] == label.split()]
         numbers = [float(word) for word in line.split()[2:]]
+        # The table has two decimals.
         assert np.allclose(numbers, [frequency, *100 * shares], rtol=0, atol=0.0051)
     assert bar.body.rigid().effective_masses is None
     assert bar.body.truncated(3).effective_masses is bar.body.effective_masses

@@ -38,7 +38,7 @@ MIXED = {"left": InterfaceSpec(), "right": InterfaceSpec(kind="averaged")}
 
 
 def bordered(comm: MPI.Intracomm, interfaces: Any, num_modes: int, degree: int) -> tuple[Any, ...]:
-    """Return problem, interfaces and basis of a small box with averaged interfaces."""
+    """Return problem, interfaces and Craig-Bampton basis of a box; names alone mean averaged."""
     mesh = box(comm, cells=(4, 2, 1))
     problem = elastic_problem(ElasticModel(mesh, STEEL, degree=degree))
     ends = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(interfaces, "averaged"))
@@ -55,7 +55,7 @@ def rows(problem: ElasticProblem, interface: MeshInterface) -> np.ndarray:
 
 @pytest.mark.parametrize("point", [None, (0.1, -0.02, 0.03)])
 def test_rigid_motions_are_exact(comm: MPI.Intracomm, point: tuple[float, ...] | None) -> None:
-    """The mean of a rigid motion is that motion, also of curved surfaces and about any point."""
+    """The mean of a rigid motion is this motion, also on a curved surface and about any point."""
     mesh = build_mesh(ConnectingRod(size=0.012), comm)
     problem = elastic_problem(ElasticModel(mesh, STEEL))
     specs = {"big_end": InterfaceSpec(point=point, kind="averaged")}
@@ -65,7 +65,11 @@ def test_rigid_motions_are_exact(comm: MPI.Intracomm, point: tuple[float, ...] |
 
 
 def test_rows_are_the_integrals(comm: MPI.Intracomm) -> None:
-    """d and θ of a field u are mean(u) + θ×(x_k − x_c) and I⁻¹∫ξ×u over the facets."""
+    """The rows are d = mean(u) + θ×(x_k − x_c) and θ = I⁻¹∫ξ×u dA for a displacement field u.
+
+    x_k is the point of the interface, x_c the centroid of its facets, ξ = x − x_c and
+    I = ∫(ξ·ξ 1 − ξ⊗ξ) dA.
+    """
     mesh = build_mesh(ConnectingRod(size=0.012), comm)
     problem = elastic_problem(ElasticModel(mesh, STEEL))
     point = np.array([0.01, 0.02, -0.03])
@@ -120,7 +124,7 @@ def test_uniform_traction_is_a_force(comm: MPI.Intracomm, end: str) -> None:
 
 
 def dense(interfaces: Any, degree: int) -> tuple[np.ndarray, ...]:
-    """Return K, M and C of the same box on one rank."""
+    """Return K, M and the constraints C (12 rows, 6 for each averaged end) of the same box."""
     mesh = box(MPI.COMM_SELF, cells=(4, 2, 1))
     problem = elastic_problem(ElasticModel(mesh, STEEL, degree=degree))
     ends = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(interfaces, "averaged"))
@@ -154,7 +158,7 @@ def test_bordered_system_against_dense_algebra(comm: MPI.Intracomm, degree: int)
 
 @pytest.mark.parametrize("interfaces", [ENDS, MIXED])
 def test_rows_times_modes(comm: MPI.Intracomm, interfaces: Any) -> None:
-    """C Ψ is I for constraint modes and 0 for fixed ones, which are M-orthonormal."""
+    """C Ψ is I for constraint modes; fixed modes are M-orthonormal, without mean translation."""
     problem, ends, basis = bordered(comm, interfaces, 5, 2)
     right = ends[1]
     motion = gram(comm, rows(problem, right), basis.vectors)
@@ -170,13 +174,15 @@ def test_rows_times_modes(comm: MPI.Intracomm, interfaces: Any) -> None:
     assert basis.reactions is not None
     error = (basis.reactions - K[basis.averaged, :12]) / scale[basis.averaged, :12]
     assert np.abs(error).max() < 1e-8
-    assert np.abs(K[12:, :12] / scale[12:, :12]).max() < 1e-6  # statics and vibration part
+    # Fixed modes are K-orthogonal to constraint modes.
+    assert np.abs(K[12:, :12] / scale[12:, :12]).max() < 1e-6
 
 
 def test_all_modes_kept_is_the_free_body(comm: MPI.Intracomm) -> None:
     """With all modes, eigenvalues are those of the free mesh: averaged interfaces hold nothing."""
     K, M, _ = dense(ENDS, 1)
     exact = np.sqrt(scipy.linalg.eigh(K, M)[0][6:]) / (2 * np.pi)
+    # all modes with the 12 constraints
     mesh, count = box(comm, cells=(4, 2, 1)), len(K) - 12
     body = reduce(
         ElasticModel(mesh, STEEL, degree=1),
@@ -201,8 +207,8 @@ def test_softer_than_rigid(comm: MPI.Intracomm) -> None:
     (rigid, K_rigid), (averaged, K_averaged) = basis("rigid"), basis("averaged")
     assert averaged.truncation is not None and rigid.truncation is not None
     assert (averaged.truncation.squares < rigid.truncation.squares).all()
-    size = 1 / np.sqrt(np.diag(K_rigid))
-    excess = np.linalg.eigvalsh((K_rigid - K_averaged) * np.outer(size, size))
+    scale = 1 / np.sqrt(np.diag(K_rigid))
+    excess = np.linalg.eigvalsh((K_rigid - K_averaged) * np.outer(scale, scale))
     assert excess.min() > -1e-9
     assert excess.max() > 1e-3
 
@@ -211,6 +217,7 @@ def test_bar_in_tension(comm: MPI.Intracomm) -> None:
     """A bar pulled at averaged ends contracts freely across: its elongation is F L/(E A)."""
 
     def stretch(kind: Any) -> float:
+        # the elongation under opposite unit forces at the ends
         body = reduce(box(comm), STEEL, interfaces=InterfaceSpec.each(ENDS, kind), num_modes=0).body
         motion = body.interface("right").motion[0] - body.interface("left").motion[0]
         return float(motion @ np.linalg.solve(body.stiffness, motion))
@@ -236,6 +243,7 @@ def test_same_body_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
     a, b = dynamic_stiffness(alone, omega), dynamic_stiffness(shared, omega)
     scale = np.sqrt(np.abs(np.outer(np.diag(a), np.diag(a))))
     assert (np.abs(a - b) / scale).max() < 1e-8
+    # The motion is bitwise the same on all ranks.
     assert len(set(comm.allgather(shared.interfaces[0].motion.tobytes()))) == 1
 
 
@@ -257,7 +265,7 @@ def test_neighbours(comm: MPI.Intracomm) -> None:
     """Two averaged halves of a face share nodes but have different rows."""
     mesh, specs = _parts(comm, low=(0.0, 0.5), high=(0.5, 1.0))
     body = reduce(mesh, STEEL, interfaces=InterfaceSpec.each(specs, "averaged"), num_modes=2).body
-    assert body.num_modes == 8
+    assert body.num_modes == 8  # 12 constraint and 2 fixed modes, without 6 rigid
     assert body.interface("low").point[1] == pytest.approx(HEIGHT / 4)
 
 
@@ -277,7 +285,7 @@ def _parts(comm: MPI.Intracomm, **ranges: tuple[float, float]) -> tuple[TaggedMe
 
 @pytest.mark.parametrize("kinds", [("averaged", "averaged"), ("averaged", "rigid")])
 def test_interfaces_that_overlap(comm: MPI.Intracomm, kinds: tuple[Any, Any]) -> None:
-    """The error contains the names and the number of shared facets."""
+    """The error contains the names; for two averaged interfaces also the number of facets."""
     mesh, facets = _parts(comm, most=(0.0, 0.75), top=(0.5, 1.0))
     specs = {n: InterfaceSpec(f, kind=k) for (n, f), k in zip(facets.items(), kinds, strict=True)}
     text = "'most' and 'top' overlap: they share 1 facets"
@@ -329,7 +337,7 @@ def test_unknown_kinds(comm: MPI.Intracomm) -> None:
 
 
 def test_part_without_interface(comm: MPI.Intracomm) -> None:
-    """The inertia of the bordered matrix reveals a part without an interface."""
+    """The signs of the pivots of the bordered matrix reveal a part without an interface."""
     mesh = box(comm, gap=True)
     space = fem.functionspace(mesh.mesh, ("Lagrange", 1, (3,)))
     ends = mesh_interfaces(mesh, space, InterfaceSpec.each(["left"], "averaged"))
@@ -344,7 +352,7 @@ def test_part_without_interface(comm: MPI.Intracomm) -> None:
 
 
 def test_too_many_modes(comm: MPI.Intracomm) -> None:
-    """Each averaged interface removes six degrees of freedom."""
+    """Each averaged interface removes six of the 24 degrees of freedom of the eight nodes."""
     mesh = box(comm, cells=(1, 1, 1))
     text = "num_modes=13, but the mesh has only 12 dofs that no interface holds"
     arguments: Any = {"interfaces": ENDS, "kind": "averaged", "degree": 1, "num_modes": 13}

@@ -1,4 +1,8 @@
-"""Pressure modes of elastic bores: compliance, virtual work, files, bad input."""
+"""Pressure modes of elastic bores: compliance, virtual work, files, bad input.
+
+w is the radial displacement of a bore, as coefficients of the patterns of its pressure modes:
+2K + 1 functions cos kθ and sin kθ around the bore times three Legendre polynomials along it.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +29,13 @@ from dolfinx_mbd.reduction import Reduction, reduce
 from tests.models.bodies import box
 
 RADIUS, LENGTH = 0.021, 0.020  # big end, m
-TOLERANCE = 0.01
-THETA = (np.arange(720) + 0.5) * np.pi / 360
+TOLERANCE = 0.01  # of the pressure modes: largest relative error of the compliance
+THETA = (np.arange(720) + 0.5) * np.pi / 360  # midpoints of intervals of 0.5°, rad
 
 
 @cache
 def mesh(alone: bool = False) -> Any:
-    """Return a coarse connecting rod, on one rank or on all."""
+    """Return a coarse connecting rod, distributed over all ranks, or whole on this one."""
     comm = MPI.COMM_SELF if alone else MPI.COMM_WORLD
     return build_mesh(ConnectingRod(size=0.012, order=2), comm)
 
@@ -49,7 +53,7 @@ def rod(alone: bool = False) -> Reduction:
 
 
 def compliance(body: ReducedBody) -> np.ndarray:
-    """Return the coefficients of w under unit forces on them; the frame of the bore is held."""
+    """Return w for unit values of its conjugate forces; the frame of the bore is held."""
     W = body.bore("big_end").displacement.reshape(-1, body.num_modes)
     return W @ np.linalg.solve(body.stiffness, W.T)
 
@@ -66,12 +70,12 @@ def film_forces(bore: Bore, around_bore: np.ndarray) -> np.ndarray:
     x, weights = np.polynomial.legendre.leggauss(4)
     around, along = bore.patterns(theta, 0.5 * bore.length * x)
     area = bore.radius * np.pi / 360 * 0.5 * bore.length
-    p = np.multiply.outer(around_bore, (1 - x**2) * weights) * area
+    p = np.multiply.outer(around_bore, (1 - x**2) * weights) * area  # parabola: 1 − (2z/L)²
     return np.einsum("ta,tz,zl->al", around, p, along).ravel()
 
 
 def nodal_pressure(space: fem.FunctionSpace, facets: Any, direction: float, full: bool) -> Any:
-    """Return nodal forces on the facets, against their outward normals.
+    """Return nodal forces on the facets (tags and value) against their outward normals.
 
     The pressure is 1 + cos δ if `full`, otherwise cos(3δ/2) up to 60°, and parabolic along the
     bore.
@@ -92,7 +96,7 @@ def nodal_pressure(space: fem.FunctionSpace, facets: Any, direction: float, full
 
 
 def test_the_compliance_is_symmetric_positive_definite() -> None:
-    """Every pattern of pressure deforms the bore, and w and pressure are reciprocal."""
+    """Every pattern of pressure deforms the bore, and the compliance is reciprocal."""
     body = rod().body
     C = compliance(body)
     assert len(C) == 3 * (2 * body.bore("big_end").harmonics + 1) >= 15
@@ -119,6 +123,7 @@ def test_a_cosine_pressure_deforms_the_bore_as_in_the_full_model(direction: floa
     load = f - rows @ (rigid.T @ f)  # balanced by the reaction of the averaged interface
     np.testing.assert_allclose(rigid.T @ load, 0.0, atol=1e-9 * np.abs(f).sum() * LENGTH)
     i, j, values = problem.stiffness.getValuesCSR()
+    # A penalty on the mean motion removes the rigid motions from K.
     K = scipy.sparse.csr_matrix((values, j, i)) + 1e9 * scipy.sparse.csr_matrix(rows @ rows.T)
     u = scipy.sparse.linalg.splu(K.tocsc()).solve(load)
     u -= rigid @ (rows.T @ u)
@@ -136,7 +141,7 @@ def test_virtual_work_counts_once() -> None:
     full = gram(MPI.COMM_SELF, r.modes, f)[:, 0]
     pressure = 1 + np.cos(THETA - direction)
     force = pressure @ np.column_stack([np.cos(THETA), np.sin(THETA)])
-    force *= RADIUS * np.pi / 360 * LENGTH * 2 / 3
+    force *= RADIUS * np.pi / 360 * LENGTH * 2 / 3  # ∫1 − (2z/L)² dz = 2L/3
     frame = body.interface("big_end").motion[:2].T @ force
     elastic = film_forces(bore, pressure) @ bore.displacement.reshape(-1, body.num_modes)
     size = np.abs(full).max()
@@ -146,13 +151,13 @@ def test_virtual_work_counts_once() -> None:
 
 
 def test_bores_do_not_depend_on_the_number_of_ranks() -> None:
-    """The compliance of the bore is that of one rank."""
+    """The compliance of the bore on all ranks equals that on one rank."""
     C = compliance(rod(True).body)
     np.testing.assert_allclose(compliance(rod().body), C, atol=1e-8 * np.abs(C).max())
 
 
 def test_a_file_contains_the_bore(tmp_path: Path) -> None:
-    """A saved body works without its mesh."""
+    """A saved body contains size, error and displacements of its bore."""
     body = rod(True).body
     bore, loaded = (
         body.bore("big_end"),
@@ -174,7 +179,10 @@ def test_missing_pressure_modes() -> None:
 
 
 def test_interfaces_that_are_not_bores(comm: MPI.Intracomm) -> None:
-    """A plane end, a bore with a point aside, and a rigid interface have no pressure modes."""
+    """A plane end, a bore with a point aside, and a rigid interface have no pressure modes.
+
+    Neither has a basis that is cut at a frequency; a tolerance near round-off is out of reach.
+    """
     spec = InterfaceSpec(kind="averaged", pressure_modes=0.02)
     with pytest.raises(InputError, match="need a bore"):
         reduce(box(comm), ALUMINIUM_7075, interfaces={"left": spec})

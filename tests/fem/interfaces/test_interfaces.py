@@ -43,6 +43,7 @@ def test_axes_of_any_bore(axis: tuple[float, float, float]) -> None:
     assert np.allclose(axes.T @ axes, np.eye(3))
     assert np.linalg.det(axes) == pytest.approx(1)
     assert abs(axes[:, 2] @ z) == pytest.approx(1)
+    # The last of the components of largest magnitude is positive.
     assert axes[np.abs(z) > 0.99 * np.abs(z).max(), 2][-1] > 0
     assert np.array_equal(axes, bore_axes((np.eye(3) - np.outer(z, z)) / 2))
 

@@ -40,7 +40,7 @@ AVERAGED = InterfaceSpec("right", kind="averaged")
 def held(
     comm: MPI.Intracomm, kind: str = "rigid", degree: int = 2
 ) -> tuple[ElasticProblem, tuple[MeshInterface, ...], np.ndarray]:
-    """Return a box with two ends and its held degrees of freedom."""
+    """Return the problem of a box, its two ends and the dofs that rigid ends hold."""
     mesh = box(comm, cells=CELLS, cell=CellType.tetrahedron)
     problem = elastic_problem(ElasticModel(mesh, STEEL, degree=degree))
     ends = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(("left", "right"), kind))
@@ -74,7 +74,7 @@ def test_solution_is_the_factors(comm: MPI.Intracomm, kind: str) -> None:
         size = np.max(comm.allgather(np.abs(exact).max(axis=0, initial=0.0)), axis=0)
         assert np.abs((solution - exact) / size).max(initial=0.0) < 1e-7
     assert solver.iterations[1] == 11
-    assert solver.iterations[0] / 11 < 60
+    assert solver.iterations[0] / 11 < 60  # on average for one load
     assert not solver.solve(0 * B[:, :1])[0].any()
     solver.destroy()
     ksp.destroy()
@@ -82,7 +82,7 @@ def test_solution_is_the_factors(comm: MPI.Intracomm, kind: str) -> None:
 
 @pytest.mark.parametrize("degree", [1, 2])
 def test_preconditioner_is_symmetric_and_positive(comm: MPI.Intracomm, degree: int) -> None:
-    """As conjugate gradients require, it is linear, symmetric and positive."""
+    """The preconditioner is linear, symmetric and positive, as conjugate gradients require."""
     problem, _, dofs = held(comm, degree=degree)
     solver = IterativeSolver(problem.stiffness, problem.space, dofs, prefix="test_")
     X = random(solver, 4)
@@ -137,7 +137,7 @@ def test_held_unknowns_of_linear_elements(comm: MPI.Intracomm) -> None:
     ids=["two rigid", "rigid and averaged", "linear elements", "cubic elements"],
 )
 def test_body_is_the_same(comm: MPI.Intracomm, options: dict, interfaces: dict) -> None:
-    """Frequencies agree to 1e-8, the first half to 1e-9; rigid motions have no stiffness."""
+    """Elastic frequencies agree to 1e-8, and the lower half of them to 1e-9."""
     cell = options.get("cell", CellType.tetrahedron)
     mesh = box(comm, cells=options.get("cells", CELLS), cell=cell)
     settings = {"interfaces": interfaces, "num_modes": 6, "degree": options.get("degree", 2)}
@@ -151,7 +151,7 @@ def test_body_is_the_same(comm: MPI.Intracomm, options: dict, interfaces: dict) 
 
 
 def test_coarse_level_without_a_factor(comm: MPI.Intracomm) -> None:
-    """Algebraic multigrid on the coarse level needs more iterations for the same solution."""
+    """Algebraic multigrid on the coarse level gives the same solution in more iterations."""
     problem, _, dofs = held(comm)
     options = {"mg_coarse_pc_type": "gamg"}
     exact = IterativeSolver(problem.stiffness, problem.space, dofs, prefix="test_")
@@ -167,7 +167,7 @@ def test_coarse_level_without_a_factor(comm: MPI.Intracomm) -> None:
 
 
 def test_no_copy_of_the_stiffness_is_changed(comm: MPI.Intracomm) -> None:
-    """Constraints apply to vectors only: K of the free body is unchanged."""
+    """Constraints apply to vectors only: K of the free body does not change in a calculation."""
     problem, _, dofs = held(comm)
     before = problem.stiffness.norm()
     solver = IterativeSolver(problem.stiffness, problem.space, dofs, prefix="test_")
@@ -185,19 +185,19 @@ def test_lobpcg_on_known_eigenvalues(comm: MPI.Intracomm, multiplicity: int) -> 
     """All multiple eigenvalues of diagonal matrices converge, even with a poor preconditioner."""
     rows = 120
     begin = comm.rank * rows
-    number = np.arange(begin, begin + rows) // multiplicity + 1.0
+    eigenvalues = np.arange(begin, begin + rows) // multiplicity + 1.0
     noise = 1 + 0.3 * np.sin(np.arange(begin, begin + rows))
     start = np.random.default_rng(comm.rank).standard_normal((9, rows)).T.copy(order="F")
     values, vectors = lobpcg(
         comm,
-        lambda X: number[:, None] * X,
+        lambda X: eigenvalues[:, None] * X,
         lambda X: X.copy(order="F"),
-        lambda R: np.asfortranarray(R * (noise / number)[:, None]),
+        lambda R: np.asfortranarray(R * (noise / eigenvalues)[:, None]),
         start,
         5,
         tolerance=1e-14,
     )
-    expected = np.sort(np.concatenate(comm.allgather(number)))[:5]
+    expected = np.sort(np.concatenate(comm.allgather(eigenvalues)))[:5]
     assert np.allclose(values, expected, rtol=1e-11)
     assert np.allclose(gram(comm, vectors, vectors), np.eye(5), atol=1e-10)
 
@@ -219,7 +219,7 @@ def test_tolerance_below_round_off(comm: MPI.Intracomm) -> None:
 
 
 def test_stagnation_is_detected() -> None:
-    """Stagnation means: the error was not halved in ten iterations after the first interval."""
+    """Stagnation: ten iterations do not halve the error, after a first interval of decrease."""
     stagnation = Stagnation()
     falling = [stagnation.check(k, 0.9**k) for k in range(31)]
     assert not any(falling)
@@ -229,7 +229,7 @@ def test_stagnation_is_detected() -> None:
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
 def test_stagnation_of_the_eigenvalue_iteration(comm: MPI.Intracomm, kind: str) -> None:
-    """For a rod 200 times as long as thick, residuals stop decreasing above 1e-17."""
+    """For a rod 200 times as long as thick, the solvers agree to 1e-6 in spite of round-off."""
     mesh = box(comm, (1.0, 0.005, 0.005), (200, 1, 1), CellType.tetrahedron)
     problem = elastic_problem(ElasticModel(mesh, STEEL))
     ends = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(("left", "right"), kind))
@@ -238,7 +238,7 @@ def test_stagnation_of_the_eigenvalue_iteration(comm: MPI.Intracomm, kind: str) 
         body = HeldStiffness(problem, ends, "test_", None, solver)
         squares.append(body.modes(6)[0])
         body.destroy()
-    # a relative error of ε κ of the eigenvalues, whatever the solver
+    # With any solver, round-off causes a relative error ε κ (machine precision, condition).
     assert np.abs(squares[1] / squares[0] - 1).max() < 1e-6
 
 
@@ -273,7 +273,7 @@ def test_one_averaged_interface(comm: MPI.Intracomm, solver: str) -> None:
 
 
 def test_negative_stiffness_is_refused_by_both_iterations(comm: MPI.Intracomm) -> None:
-    """Solver and eigensolver detect a negative stiffness that the coarse level does not reveal."""
+    """Both iterations detect a negative stiffness that the coarse level does not reveal."""
     problem, _, dofs = held(comm)
     solver = IterativeSolver(problem.stiffness, problem.space, dofs, prefix="test_")
     solver.matrix.scale(-1.0)
@@ -287,7 +287,7 @@ def test_negative_stiffness_is_refused_by_both_iterations(comm: MPI.Intracomm) -
 
 
 def negative(mesh, solver: str) -> None:
-    """Return a form whose energy decreases under compression."""
+    """Reduce a body whose energy density is negative under a change of volume."""
     V = fem.functionspace(mesh.mesh, ("Lagrange", 2, (3,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
     density = 2e11 * ufl.inner(strain(u), strain(v)) - 1.9e11 * ufl.tr(strain(u)) * ufl.tr(
@@ -314,19 +314,19 @@ def test_both_solvers_raise_the_same_errors(comm: MPI.Intracomm, solver: str) ->
 def test_bad_settings_are_refused(comm: MPI.Intracomm) -> None:
     """The error names the argument and valid values."""
     mesh = box(comm, cells=(2, 1, 1))
-    both = {"interfaces": ["left", "right"], "solver": "iterative"}
+    arguments = {"interfaces": ["left", "right"], "solver": "iterative"}
     with pytest.raises(ValueError, match=r"too many for an iterative solver.*solver='direct'"):
-        # The iteration needs 4 free dofs for each vector; the mesh has 81
-        reduce(mesh, STEEL, num_modes=18, **both)
+        # 18 modes and 4 guard vectors need 4 free dofs each, 88; the mesh has 81.
+        reduce(mesh, STEEL, num_modes=18, **arguments)
     with pytest.raises(ValueError, match="degree 2 or more; use degree=2"):
-        flat(reduce, mesh, STEEL, degree=1, num_modes=1, kind="averaged", **both)
+        flat(reduce, mesh, STEEL, degree=1, num_modes=1, kind="averaged", **arguments)
     with pytest.raises(InputError) as error:
         reduce(mesh, STEEL, interfaces=["left"], solver="cg")  # type: ignore[arg-type]
     assert (error.value.argument, error.value.value) == ("solver", "cg")
 
 
 def test_choice_by_memory(comm: MPI.Intracomm, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The iterative solver is chosen if the factor is not expected to fit into memory."""
+    """The iterative solver is chosen automatically if a factor would not fit into memory."""
     problem, _, _ = held(comm)
     assert factorization_memory(2_000_000) > 2 * factorization_memory(1_000_000)
     assert choose_solver(problem, "auto") == "direct"

@@ -29,7 +29,7 @@ from dolfinx_mbd.forms import STEEL
 from tests.models.bodies import box
 
 Array = np.ndarray
-NONE = np.zeros(0, dtype=np.int32)
+NONE = np.zeros(0, dtype=np.int32)  # no held degrees of freedom
 KRYLOV_SCHUR = {"eps_type": "krylovschur"}
 
 
@@ -58,8 +58,8 @@ def held_bar(comm: MPI.Intracomm) -> tuple[PETSc.Mat, PETSc.Mat, Array]:
 def errors(M: PETSc.Mat, ksp: PETSc.KSP, values: Array, vectors: Array) -> Array:
     """Return ‖ψ - λ K⁻¹M ψ‖ in the norm of M for M-normalized vectors."""
     comm = M.comm.tompi4py()
-    rest = vectors - solve(ksp, multiply(M, vectors)) * values
-    return np.sqrt(np.diag(gram(comm, rest, multiply(M, rest))))
+    residual = vectors - solve(ksp, multiply(M, vectors)) * values
+    return np.sqrt(np.diag(gram(comm, residual, multiply(M, residual))))
 
 
 @pytest.mark.parametrize("count", [1, 7, 24, 90])
@@ -72,8 +72,8 @@ def test_modes_of_a_bar_are_those_of_krylov_schur(comm: MPI.Intracomm, count: in
     assert errors(M, ksp, values, vectors).max() < 1e-8
     assert count_below(K, M, values[-1] * (1 + 1e-6)) >= count
     assert count_below(K, M, values[0] * (1 - 1e-6)) == 0
-    theirs, _ = lowest_modes(K, M, ksp, count, held, prefix="lanczos_", options=KRYLOV_SCHUR)
-    assert np.abs(values / theirs - 1).max() < 1e-10
+    expected, _ = lowest_modes(K, M, ksp, count, held, prefix="lanczos_", options=KRYLOV_SCHUR)
+    assert np.abs(values / expected - 1).max() < 1e-10
 
 
 def test_bending_modes_are_found_in_pairs(comm: MPI.Intracomm) -> None:
@@ -87,7 +87,10 @@ def test_bending_modes_are_found_in_pairs(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.parametrize("count", [6, 7, 13])
 def test_less_accurate_pairs(comm: MPI.Intracomm, count: int) -> None:
-    """The last three pairs need accurate eigenvalues only, but not those of a multiple one."""
+    """Eigenvalues of the last three pairs are accurate, but not all their vectors.
+
+    The vectors are accurate, too, if they belong to the eigenvalue of the last accurate pair.
+    """
     K, M, held = held_bar(comm)
     ksp = cholesky(K, prefix="lanczos_")
     settings = {"prefix": "lanczos_"}
@@ -147,9 +150,9 @@ def test_dependent_vectors_are_reported(comm: MPI.Intracomm) -> None:
     """The start block contains the same vector twice."""
     K = diagonal(comm, np.arange(1.0, 301.0))
     M = diagonal(comm, np.ones(300))
-    one = np.random.default_rng(comm.rank).standard_normal((K.getLocalSize()[0], 1))
+    vector = np.random.default_rng(comm.rank).standard_normal((K.getLocalSize()[0], 1))
     with pytest.raises(Breakdown, match="dependent"):
-        block_lanczos(comm, mass(M), mass(M), np.asfortranarray(np.hstack([one, one])), 3,
+        block_lanczos(comm, mass(M), mass(M), np.asfortranarray(np.hstack([vector, vector])), 3,
                       tolerance=1e-9)  # fmt: skip
 
 
@@ -166,13 +169,13 @@ def test_slepc_continues_if_the_iteration_breaks_down(
 
     monkeypatch.setattr(eigen, "block_lanczos", broken)
     with caplog.at_level(logging.WARNING, "dolfinx_mbd"):
-        theirs, _ = lowest_modes(K, M, ksp, 6, held, prefix="lanczos_")
+        expected, _ = lowest_modes(K, M, ksp, 6, held, prefix="lanczos_")
     assert any("SLEPc" in r.getMessage() for r in caplog.records)
-    assert np.abs(values / theirs - 1).max() < 1e-10
+    assert np.abs(values / expected - 1).max() < 1e-10
 
 
 def test_small_problems_use_slepc(comm: MPI.Intracomm) -> None:
-    """A Krylov space of some hundred vectors is too large for a problem of similar size."""
+    """For 170 unknowns a Krylov space of some hundred vectors is too large."""
     exact = np.arange(1.0, 171.0)
     K, M = diagonal(comm, exact), diagonal(comm, np.ones(170))
     ksp = cholesky(K, prefix="lanczos_")

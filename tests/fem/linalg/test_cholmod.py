@@ -40,7 +40,7 @@ def held_bar(cells: tuple[int, int, int] = (9, 2, 2), length: float = 0.2) -> PE
 
 
 def loads(A: PETSc.Mat, count: int = 5) -> Array:
-    """Return products of A with random vectors, which are loads of smooth and of rough motions."""
+    """Return products of A with random vectors, shape (rows, count)."""
     return multiply(A, np.random.default_rng(count).standard_normal((count, A.getSize()[0])).T)
 
 
@@ -61,6 +61,7 @@ def test_solutions_are_those_of_lapack(
     B = loads(A)
     monkeypatch.setattr(cholmod, "_upper_triangle", lambda *_: upper)
     upper = scipy.sparse.csr_matrix(np.triu(dense(A)))
+    # an empty matrix with the size of the blocks; its entries are those of `upper`
     sized = PETSc.Mat().createAIJ(A.getSize(), bsize=block, nnz=1, comm=MPI.COMM_SELF)
     factor = CholmodFactor(sized)
     exact = scipy.linalg.solve(dense(A), B, assume_a="pos")
@@ -80,7 +81,7 @@ def test_nodes_are_ordered_as_a_whole() -> None:
 
 @pytest.mark.parametrize("cells", [(60, 3, 3), (9, 9, 9)])
 def test_entries_of_a_factor_are_counted_without_a_matrix(cells: tuple[int, int, int]) -> None:
-    """The counts for a bar and a cube are within 25 %."""
+    """The expected numbers for a bar and a cube are within 25 % of those of the factors."""
     mesh = box(MPI.COMM_SELF, (0.02 * cells[0] / cells[1], 0.02, 0.02), cells)
     problem = elastic_problem(ElasticModel(mesh, STEEL))
     (end,) = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(("left",), "rigid"))
@@ -129,12 +130,12 @@ def test_changed_matrices_are_factorized_again() -> None:
     assert np.array_equal(solve(ksp, B), before)
     A.scale(2.0)
     assert np.allclose(solve(ksp, B), before / 2, rtol=1e-9, atol=1e-9 * np.abs(before).max())
-    ksp.solve(b := A.createVecLeft(), x := A.createVecRight())
+    ksp.solve(b := A.createVecLeft(), x := A.createVecRight())  # a zero load
     assert x.norm() == b.norm() == 0.0
 
 
 def test_matrices_that_are_not_positive_raise_an_error() -> None:
-    """The test makes the diagonal of a node in the middle negative."""
+    """The test makes one entry in the middle of the diagonal negative."""
     A = held_bar()
     row = A.getSize()[0] // 2
     A[row, row] = -1e3
@@ -145,7 +146,7 @@ def test_matrices_that_are_not_positive_raise_an_error() -> None:
 
 @pytest.mark.parametrize("cause", ["options", "library"])
 def test_petsc_calls_cholmod_otherwise(cause: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """PETSc is used with options for CHOLMOD, or with another version of the library."""
+    """PETSc calls CHOLMOD if there are options for it, or another version of the library."""
     A = held_bar()
     B = loads(A)
     expected = solve(cholesky(A, prefix="cholmod_test_"), B)
@@ -173,7 +174,8 @@ def test_held_rows_need_no_copy() -> None:
     mesh = box(MPI.COMM_SELF, (0.2, 0.02, 0.02), (40, 3, 3))
     problem = elastic_problem(ElasticModel(mesh, STEEL))
     (end,) = mesh_interfaces(mesh, problem.space, InterfaceSpec.each(("left",), "rigid"))
-    held = np.append(end.dofs, problem.num_owned - 1).astype(np.int32)  # a part of a node as well
+    # the rows of an end, and one of the three rows of another node
+    held = np.append(end.dofs, problem.num_owned - 1).astype(np.int32)
     K = problem.stiffness
     before = [part.copy() for part in K.getValuesCSR()]
     A = K.copy()
@@ -196,7 +198,7 @@ def test_held_rows_need_no_copy() -> None:
 
 
 def test_entries_of_petsc_are_not_copied() -> None:
-    """The arrays are those of PETSc, or copies if the library cannot be used directly."""
+    """The arrays are those of PETSc; the values are a view of its memory."""
     A = held_bar()
     with cholmod._entries(A) as (indptr, indices, values):
         expected = A.getValuesCSR()

@@ -28,7 +28,7 @@ SIZE = 40
 
 
 def chain(comm: MPI.Intracomm, ground: float) -> PETSc.Mat:
-    """Return K of a chain of unit springs; one more spring connects its start to the ground."""
+    """Return K of a chain of masses and unit springs; a spring `ground` holds its first mass."""
     A = PETSc.Mat().createAIJ(SIZE, nnz=3, comm=comm)
     for i in range(*A.getOwnershipRange()):
         A[i, i] = 2.0 if 0 < i < SIZE - 1 else 1.0 + (ground if i == 0 else 0.0)
@@ -54,6 +54,7 @@ def test_solve_with_many_right_hand_sides(comm: MPI.Intracomm) -> None:
     B = np.asfortranarray(np.random.default_rng(comm.rank).standard_normal((owned, 5)))
     ksp = cholesky(A, prefix="la_test_")
     if comm.size > 1:
+        # ICNTL(14) is the percentage of additional memory.
         assert ksp.getPC().getFactorMatrix().getMumpsIcntl(14) == 100
     assert not PETSc.Options("la_test_").hasName("mat_mumps_icntl_14")
     assert np.allclose(multiply(A, solve(ksp, B)), B, atol=1e-10)
@@ -103,7 +104,7 @@ def test_count_is_sturms(comm: MPI.Intracomm) -> None:
 
 
 def test_dependent_columns_are_found() -> None:
-    """One column is a copy of another one, one is the sum of two others."""
+    """One column is a copy of another one, one is the difference of two others."""
     X = np.random.default_rng(1).standard_normal((30, 6))
     X[:, 3] = X[:, 0]
     X[:, 5] = X[:, 1] - X[:, 2]
@@ -119,7 +120,7 @@ def test_dependent_columns_do_not_change_the_modes() -> None:
     n, m = 40, 12
     L = rng.standard_normal((n, n - 6))
     Psi = rng.standard_normal((n, m))
-    R = np.linalg.svd(L.T)[2][-6:].T  # without stiffness
+    R = np.linalg.svd(L.T)[2][-6:].T  # basis of the null space of K
     Psi[:, :6] = R
     K = L @ L.T
     exact, transform, dropped = solve_small_problem(Psi.T @ K @ Psi, Psi.T @ Psi, Psi.T @ R)
@@ -144,7 +145,7 @@ def test_an_iterative_solver_gives_the_same_body(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.parametrize("preconditioner", ["jacobi", "gamg"])
 def test_a_preconditioner_alone_is_no_solver(comm: MPI.Intracomm, preconditioner: str) -> None:
-    """A preconditioner does not solve the system, and the stress would be wrong in silence."""
+    """A preconditioner alone does not solve the system; results would be wrong."""
     options, mesh = {"pc_type": preconditioner}, box(comm, cells=(4, 2, 1))
     with pytest.raises(ValueError, match=f"pc_type={preconditioner}, which alone does not solve"):
         rotating_structure(mesh, STEEL, held=["left"], petsc_options=options)
@@ -153,7 +154,7 @@ def test_a_preconditioner_alone_is_no_solver(comm: MPI.Intracomm, preconditioner
 
 
 def test_options_of_the_whole_program(comm: MPI.Intracomm) -> None:
-    """Options without a prefix, left in PETSc's database by other code, have no effect."""
+    """Options without a prefix, set by other code, have no effect or cause a clear error."""
     mesh, database = box(comm, cells=(4, 2, 1)), PETSc.Options()
     expected = modal_analysis(mesh, STEEL, num_modes=1).frequencies
     for key, value, message in (

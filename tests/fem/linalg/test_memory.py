@@ -10,6 +10,8 @@ import pytest
 from dolfinx_mbd.fem.linalg.memory import GIB, factorization_memory
 
 REPORT = Path(__file__).parents[3] / "benchmarks" / "README.md"
+# Rows of its tables. KNOWN: body, displacements, precision, entries of the factor and peak in GiB;
+# LARGE: displacements and peak on one rank; SHARED: displacements and peak on two ranks.
 KNOWN = re.compile(
     r"^\| ([a-z]+)[\w ,.]* \| ([\d,]+) \| (\w+) \| (\d+) M \| ([\d.]+) \|", re.MULTILINE
 )
@@ -18,7 +20,7 @@ SHARED = re.compile(r"^\| ([\d,]+) \| 2 \| [\d.]+ \| ([\d.]+) \|", re.MULTILINE)
 
 
 def rods() -> list[tuple[int, bool, float]]:
-    """Return numbers of displacements of rods, whether the factor is single, and peaks, GiB."""
+    """Return displacements, whether the factor is single, and peaks in GiB of all rods."""
     text = REPORT.read_text(encoding="utf-8")
     rows = [(n, kind, peak) for body, n, kind, _, peak in KNOWN.findall(text) if body == "rod"]
     rows += [(n, "single", peak) for n, peak in LARGE.findall(text)]
@@ -40,7 +42,7 @@ def test_model_is_that_of_the_measurements(size: int, single: bool, gigabytes: f
 
 
 def test_model_of_two_ranks() -> None:
-    """The prediction is within 15 %, or 0.25 GiB of programs for small bodies."""
+    """The prediction is within 15 %, or 0.25 GiB (memory of the programs) for small bodies."""
     rows = SHARED.findall(REPORT.read_text(encoding="utf-8"))
     assert len(rows) >= 3
     for size, peak in rows:

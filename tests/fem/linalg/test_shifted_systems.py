@@ -32,7 +32,7 @@ def sphere(comm: MPI.Intracomm) -> mbd.reduction.Reduction:
 
 
 def stretched(sphere: mbd.reduction.Reduction) -> mbd.design.BodySensitivities:
-    """Return derivatives of the sphere with respect to ν and two shapes."""
+    """Return derivatives of the sphere with respect to ν and two velocities of its shape."""
     assert sphere.model is not None
     x = ufl.SpatialCoordinate(sphere.model.plain_mesh)
     fields = ufl.as_vector([x[0], 0 * x[0], 0 * x[0]]), ufl.as_vector([x[1] * x[0], x[1], 0 * x[0]])
@@ -76,14 +76,14 @@ def test_systems_solved_together(
 
 
 def test_few_combinations() -> None:
-    """Residuals outside the combinations are below the limit; accurate solutions are left out."""
+    """The parts of residuals R outside a few combinations R c are below the limit."""
     rng = np.random.default_rng(1)
     R = rng.standard_normal((50, 8)) @ np.diag(10.0 ** -np.arange(8)) @ rng.standard_normal((8, 20))
     errors = np.full(20, 1e-5)
     errors[:3] = 1e-9
-    left = errors > shifted_systems.TOLERANCE
-    c = shifted_systems._combinations(R.T @ R, errors, left)
-    assert c.shape[1] < 8 and not c[~left].any()
+    inaccurate = errors > shifted_systems.TOLERANCE
+    c = shifted_systems._combinations(R.T @ R, errors, inaccurate)
+    assert c.shape[1] < 8 and not c[~inaccurate].any()
     q, _ = np.linalg.qr(R @ c)
-    rest = np.linalg.norm(R - q @ (q.T @ R), axis=0) / np.linalg.norm(R, axis=0)
-    assert rest[left].max() <= shifted_systems.SHARE
+    outside = np.linalg.norm(R - q @ (q.T @ R), axis=0) / np.linalg.norm(R, axis=0)
+    assert outside[inaccurate].max() <= shifted_systems.SHARE

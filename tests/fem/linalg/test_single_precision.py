@@ -68,10 +68,10 @@ class Body:
         The round-off of the path in double precision is estimated by `round_off`.
         """
         constraint, values, vectors = self.modes("double", count)
-        other, single, _ = self.modes("direct", count)
+        computed, single, _ = self.modes("direct", count)
         bound = np.maximum(1e-9, round_off(self.problem, vectors) / values)
         errors = np.abs(single / values - 1)
-        assert np.abs(constraint - other).max() < 100 * bound.max() * np.abs(constraint).max()
+        assert np.abs(constraint - computed).max() < 100 * bound.max() * np.abs(constraint).max()
         return float((errors / bound).max())
 
 
@@ -136,7 +136,7 @@ def test_multiple_eigenvalues(kinds: tuple[str, ...]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_no_mode_is_missing(seed: int) -> None:
-    """The inertia of K − λM counts the modes of 30 random bodies."""
+    """The number of negative pivots of K − λM shows that no mode of 30 random bodies is missing."""
     rng = np.random.default_rng(seed)
     for _ in range(30):
         count = int(rng.integers(3, 25))
@@ -153,6 +153,7 @@ def test_no_mode_is_missing(seed: int) -> None:
         held = np.concatenate([i.dofs for i in body.interfaces])
         constrain(K, held, 1.0)
         constrain(M, held, 0.0)
+        # `between` is a shift in the last gap between two different eigenvalues.
         gaps = values[1:] / values[:-1]
         last = int(np.flatnonzero(gaps > 1 + 1e-6)[-1])
         between = float(np.sqrt(values[last] * values[last + 1]))
@@ -169,7 +170,7 @@ def test_solutions_have_double_precision(monkeypatch: pytest.MonkeyPatch) -> Non
     assert factor_package(single) == "cholmod"
     for count in (1, 5, 40):
         B = multiply(A, np.random.default_rng(count).standard_normal((count, rows)).T)
-        B[:, :1] *= 1e-12
+        B[:, :1] *= 1e-12  # a load much smaller than the others
         errors = [np.abs(multiply(A, solve(ksp, B)) - B).max(axis=0) for ksp in (single, double)]
         assert (errors[0] < 20 * errors[1]).all()
     zero = np.zeros((rows, 2), order="F")
@@ -178,10 +179,10 @@ def test_solutions_have_double_precision(monkeypatch: pytest.MonkeyPatch) -> Non
     assert factor is not None
     expected = solve(single, B)
     A.copy(copy := A.duplicate())
-    other = single_cholesky(copy, prefix="single_test_")
+    second_factor = single_cholesky(copy, prefix="single_test_")
     copy.destroy()  # the factor still multiplies with the matrix
-    assert other is not None
-    assert np.array_equal(solve(other, B), expected)
+    assert second_factor is not None
+    assert np.array_equal(solve(second_factor, B), expected)
     error = np.abs(multiply(A, factor.apply(B)) - B).max(axis=0) / np.abs(B).max(axis=0)
     assert (error > 1e-9).all()  # the factor itself has single precision
 
@@ -191,7 +192,7 @@ def test_solutions_have_double_precision(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_double_precision_otherwise(
     cause: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log states why the factor has double precision; the modes are the same."""
+    """The log names the factor or the iteration in use, and the reason; the modes are the same."""
     slender, text = cause == "pivot", "single precision"
     body = Body(bar(200, (200, 2, 2)) if slender else bar(10, (20, 3, 3)), ("rigid",))
     _, expected, _ = body.modes("double")
@@ -203,7 +204,7 @@ def test_double_precision_otherwise(
     elif cause == "iterations":
         monkeypatch.setattr(single_precision, "MAX_ITERATIONS", 0)
     elif cause == "steps":
-        monkeypatch.setattr(davidson, "MAX_STEPS", -10)
+        monkeypatch.setattr(davidson, "MAX_STEPS", -10)  # 2 steps for 12 modes
     with caplog.at_level("INFO", "dolfinx_mbd"):
         held = HeldStiffness(body.problem, body.interfaces, "single_test_", options)
         held.constraint_modes()

@@ -110,7 +110,7 @@ def test_matrix_that_is_not_finite(place: int) -> None:
 
 
 def test_corner_of_the_factor_is_the_schur_complement() -> None:
-    """L_s L_sᵀ = A_ss − A_si A_ii⁻¹A_is for any choice of the last unknowns."""
+    """The last block L_s of the factor fulfils L_s L_sᵀ = A_ss − A_si A_ii⁻¹A_is for any rows s."""
     mesh = create_box(MPI.COMM_SELF, [[0, 0, 0], [3, 1, 1]], (9, 2, 2))
     V = fem.functionspace(mesh, ("Lagrange", 1, (3,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
