@@ -15,7 +15,7 @@ G = 9.81
 
 
 def system_of(name: str, value: float) -> mbd.System:
-    """Return a body on a spring and the joint `name`; `value` changes the spring and some joints."""
+    """Return a body on a spring and a joint `name`; `value` changes the spring and some joints."""
     ground = mbd.Ground({"o": mbd.Frame(), "far": mbd.Frame((0.4, 0.1, 0.6))})
     radius = 0.2
     track = mbd.mechanism.Curve.of(lambda u: (u, value * u**2, 0.2 * u**3), -1.0, 1.0, count=80)

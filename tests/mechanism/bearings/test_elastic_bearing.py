@@ -16,6 +16,7 @@ from dolfinx_mbd.mechanism.bearings import ElasticBearing, FiniteBearing
 from dolfinx_mbd.mechanism.bearings.finite_bearing import Cavitation
 from dolfinx_mbd.mechanism.force_elements import FramePair
 
+# m, m, m, Pa s
 RADIUS, LENGTH, CLEARANCE, OIL = 0.02, 0.016, 3e-5, 0.01
 SIZES = RADIUS, LENGTH, CLEARANCE, OIL
 MASS, NATURAL = 0.4, 1e5  # kg; rad/s of the softest mode of the bore
@@ -23,7 +24,7 @@ MASS, NATURAL = 0.4, 1e5  # kg; rad/s of the softest mode of the bore
 
 def elastic_body(softness: float = 1.0) -> mbd.ReducedBody:
     """Return a ring whose modes are patterns of its bore, without inertia coupling."""
-    count = 15  # two harmonics
+    count = 15  # around: the mean and two harmonics, 5; along the axis: 3
     patterns = np.eye(count).reshape(5, 3, count)
     H = np.zeros((count + 1, count + 1, 3, 3))
     H[0, 0] = np.eye(3) * MASS * RADIUS**2
@@ -48,7 +49,7 @@ def bearing(body: mbd.ReducedBody, **options: Any) -> ElasticBearing:
 
 
 def pair(rng: np.random.Generator) -> FramePair:
-    """Return poses and velocities of a misaligned journal at 60 % of the clearance."""
+    """Return poses and velocities of a misaligned journal at 58 % of the clearance."""
     Q1 = exp_rotation(rng.normal(size=3))
     e = Q1 @ np.array([0.5, -0.3, 4.0]) * CLEARANCE
     Q2 = Q1 @ exp_rotation(np.array([2e-4, 3e-4, 1.0]))
@@ -98,6 +99,7 @@ def test_derivatives() -> None:
     scale = np.abs(film.wrenches(motion, s)).max()
     lengths = np.concatenate([np.tile([1e-9] * 3 + [1e-6] * 3, 2), np.full(m, 1e-9)])
     speeds = np.concatenate([np.tile([1e-5] * 3 + [1e-2] * 3, 2), np.full(m, 1e-6)])
+    # `number` is 0 for the poses and coefficients, and 1 for their rates
     for columns, steps, number in ((D, lengths, 0), (E, speeds, 1)):
         for k, h in enumerate(steps):
             values = []
@@ -106,9 +108,9 @@ def test_derivatives() -> None:
                 unit[k] = sign * h
                 change = [np.zeros(12), np.zeros(12)]
                 change[number] = unit[:12]
-                t = s.copy()
-                t[number] += unit[12:]
-                values.append(film.wrenches(moved(motion, *change), t))
+                changed = s.copy()
+                changed[number] += unit[12:]
+                values.append(film.wrenches(moved(motion, *change), changed))
             difference = 0.5 * (values[0] - values[1])
             error = np.abs(columns[:, k] * h - difference).max()
             assert error < 1e-4 * np.abs(difference).max() + 1e-9 * scale, (number, k)
@@ -133,7 +135,7 @@ def test_power_is_that_of_shear_and_of_the_pressure_gradient() -> None:
     assert h.min() > 4 * film.asperities.roughness
     loss = (flow[0] * (np.roll(q, -1, axis=0) - q) ** 2).sum()
     loss += (flow[1, :, :-1] * np.diff(q, axis=1) ** 2).sum()
-    friction = OIL * (y[8] * RADIUS) ** 2 * (grid.areas / h).sum()
+    friction = OIL * (y[8] * RADIUS) ** 2 * (grid.areas / h).sum()  # y[8]: speed
     power = wrenches @ np.concatenate([motion.u1, motion.u2, s[1]])
     assert -power == pytest.approx(loss / (12 * OIL) + friction, rel=1e-3)
 
@@ -219,7 +221,8 @@ def test_a_stiff_bore_is_a_rigid_bore() -> None:
     reference = settled(rigid, stiff, 0.003, 1e-5).element("film")
     history = settled(bearing(stiff), stiff, 0.003, 1e-5).element("film")
     for key in ("displacement", "film_thickness", "peak_pressure"):
-        # the start excites the stiff modes; the method reduces their oscillation by 0.8 per step
+        # The start excites the stiff modes; the method multiplies their oscillation by 0.8 in each
+        # step, so that it has vanished after three outputs, 60 steps
         expected = getattr(reference, key)[3:]
         np.testing.assert_allclose(
             getattr(history, key)[3:], expected, atol=1e-4 * np.abs(expected).max()

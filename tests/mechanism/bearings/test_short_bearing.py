@@ -27,6 +27,7 @@ from tests.mechanism.bearings.films import (
 )
 
 FILM = ShortBearing("film", *SIZES, VISCOSITY)
+# Relative eccentricity, load / (μ Ω R L³/c²) and attitude angle, °, of Ocvirk's solution
 TABLE = [
     (0.1, 0.080383, 82.7078),
     (0.3, 0.292375, 68.1781),
@@ -73,6 +74,7 @@ def test_peak_pressure() -> None:
         assert film.film_loads(y, False)[2][1] == pytest.approx(peak(0.5), rel=error)
 
 
+# Relative eccentricity and tilt
 CASES = [(0.5, 0.0), (0.9, 0.0), (0.4, 0.5), (0.7, 0.5), (0.985, 0.02), (1.01, 0.05)]
 
 
@@ -127,8 +129,8 @@ def test_balance_and_the_motion_of_the_whole_bearing(eccentricity: float, tilt: 
     )  # fmt: skip
     for part in range(4):
         rows = slice(3 * part, 3 * part + 3)
-        one, two = FILM.wrenches(pair)[rows], rotation.T @ FILM.wrenches(rotated)[rows]
-        assert np.allclose(one, two, rtol=1e-9, atol=1e-9 * np.abs(one).max())
+        before, after = FILM.wrenches(pair)[rows], rotation.T @ FILM.wrenches(rotated)[rows]
+        assert np.allclose(before, after, rtol=1e-9, atol=1e-9 * np.abs(before).max())
 
 
 def test_power_is_the_dissipation_of_the_film() -> None:
@@ -156,6 +158,7 @@ def test_misalignment_to_first_order() -> None:
     theta = np.linspace(0, np.pi, 20001)
     n, m = np.array([np.cos(theta), np.sin(theta)]), np.array([-np.sin(theta), np.cos(theta)])
     expected = np.zeros(2)
+    # The sums contain both halves of the circumference
     for n, m in ((n, m), (-n, -m)):
         h0 = CLEARANCE - 0.5 * CLEARANCE * n[0]
         g0 = -SPEED * 0.5 * CLEARANCE * m[0]
@@ -190,7 +193,10 @@ def axial_solution(film: ShortBearing, y: np.ndarray, n: int = 540, m: int = 300
 @pytest.mark.parametrize("least", [0.5, 0.2, 0.05])
 @pytest.mark.parametrize("ratio", [0.1, 0.5])
 def test_misalignment(least: float, ratio: float) -> None:
-    """Force and moment of any tilt, with squeeze of the film, against finite differences."""
+    """Force and moment of any tilt, with squeeze of the film, against finite differences.
+
+    The smallest gap is `least` times the clearance. Of its reduction, the tilt causes `fraction`.
+    """
     rng = np.random.default_rng(int(100 * least + 10 * ratio))
     for fraction, squeeze in ((0.1, 0.0), (0.5, 0.0), (0.9, 0.0), (0.6, 0.3), (0.3, 3.0)):
         length = 2 * RADIUS * ratio
@@ -223,9 +229,9 @@ def test_a_tilt_of_round_off_is_no_tilt() -> None:
     for size in (0.4e-7, 1e-6):  # on both sides of the limit at all angles
         slope = np.array([size, -size]) * CLEARANCE / LENGTH
         y = FILM.motion_vector(place, slope=slope, **rates)  # type: ignore[arg-type]
-        one, by, state = FILM.film_loads(y, True)
+        tilted, by, state = FILM.film_loads(y, True)
         change = dg[:, 2:4] @ slope
-        assert np.allclose(one - g, change, rtol=1e-4, atol=1e-9 * np.abs(g[:2]).max() * LENGTH)
+        assert np.allclose(tilted - g, change, rtol=1e-4, atol=1e-9 * np.abs(g[:2]).max() * LENGTH)
         steps = np.array([1, 1, 1 / LENGTH, 1 / LENGTH] * 2 + [SPEED / CLEARANCE])
         steps[4:8] *= SPEED
         scale = np.abs(dg * steps).max(axis=1, keepdims=True)

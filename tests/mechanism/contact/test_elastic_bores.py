@@ -125,6 +125,7 @@ def test_a_loaded_pin_opens_its_bore() -> None:
     e = history.displacement[-1]
     assert np.ptp(history.displacement, axis=0).max() < 1e-6 * c
     assert history.normal_force[-1] == pytest.approx([load])
+    # parts[5][0]: derivatives of the mean deformation of the bore by the coefficients of w
     parts = element._slices(np.array([e[0], e[1], *np.zeros(8)]), np.zeros((2, 15)))
     static = np.linalg.solve(body.stiffness, element.surface.T @ parts[5][0] * load)
     np.testing.assert_allclose(eta, static, atol=1e-6 * np.abs(static).max())
