@@ -150,7 +150,7 @@ def slider(*elements: object, mass: float = 2.0) -> System:
 
 @pytest.mark.parametrize("kind", ["spring", "along the joint", "bushing"])
 def test_oscillator(kind: str) -> None:
-    """x = x₀ + v₀/ω sin ωt with ω² = k/m; the trapezoidal rule changes ω by −ω (ω dt)²/12."""
+    """Position x₀ + v₀/ω sin ωt, ω² = k/m; the trapezoidal rule changes ω by −ω (ω dt)²/12."""
     k, m, v0 = 800.0, 2.0, 1.0
     ends = ("ground", "wall"), ("block", "c")
     element = {

@@ -77,8 +77,8 @@ def test_runs_and_their_files(name: str, tmp_path: Path) -> None:
     energies = run.energies()
     # A rough check: only the damper of the spring dissipates energy
     lost = energies.total[0] - energies.total[-1]
-    damped = -run.element("spring").work[-1] - np.ptp(run.element("spring").energy[[0, -1]])
-    assert abs(lost) < 0.3 * energies.kinetic.max() + abs(damped)
+    dissipated = -run.element("spring").work[-1] - np.ptp(run.element("spring").energy[[0, -1]])
+    assert abs(lost) < 0.3 * energies.kinetic.max() + abs(dissipated)
     assert history.violation.max() < 1e-9
     assert np.abs(history.power).max() < 1e-4 * np.abs(run.element("spring").power).max()
     run.save(tmp_path / "run.npz")

@@ -25,7 +25,7 @@ def journal_pair(rng: np.random.Generator, eccentricity: float, *, tilt: float =
     lean *= tilt * CLEARANCE / LENGTH / np.linalg.norm(lean)
     d = np.append(rng.normal(size=2), 0.0)
     d *= eccentricity * CLEARANCE / np.linalg.norm(d)
-    d[2] = 0.2 * LENGTH
+    d[2] = 0.2 * LENGTH  # axial position of the journal
     p1, u1 = rng.normal(size=3), rng.normal(size=6)
     rate = np.append(rng.normal(size=2), 0.0) * 0.2 * CLEARANCE * SPEED
     p2 = p1 + Q1 @ d

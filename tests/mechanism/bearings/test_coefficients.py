@@ -1,4 +1,9 @@
-"""Equilibrium, stiffness and damping: tables of Ocvirk and of Lund and Thomsen, and whirl."""
+"""Equilibrium, stiffness and damping: tables of Ocvirk and of Lund and Thomsen, and whirl.
+
+`film_loads` returns the loads g of the journal (force, its first moment, drag torque), their
+derivatives, and facts: smallest gap, peak pressure, side flow and friction power. The motion y of
+the journal contains position and slope, their rates, and the speed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Bearings with elastic bores: derivatives, rigid limit, equilibrium with the pressure, input."""
+"""Bearings with elastic bores: derivatives, rigid limit, equilibrium with the pressure, input.
+
+`film_loads` returns the loads g of the journal (force, its first moment, drag torque), their
+derivatives, and facts: smallest gap, peak pressure, side flow and friction power. The motion y of
+the journal contains position and slope, their rates, and the speed.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +89,7 @@ def test_default_grid(cavitation: Cavitation) -> None:
             supply=supply, cavitation=cavitation,
         )  # fmt: skip
         loads, _, _ = film.film_loads(film.motion_vector((0.0, -34.5e-6), speed=500.0), False, s)
-        forces.append(loads[5:])
+        forces.append(loads[5:])  # on the coefficients of w
     assert np.linalg.norm(forces[0] - forces[1]) < 0.003 * np.linalg.norm(forces[1])
 
 
@@ -159,6 +164,7 @@ def test_moments_are_those_of_the_tractions_on_both_surfaces() -> None:
     journal = ((-rotation - gradient) * grid.areas).sum()
     bore = ((rotation - gradient - p * by_angle(w)) * grid.areas).sum()
     inclined = abs((p * by_angle(w) * grid.areas).sum())
+    # Moments about the axis on the journal (11) and on the bore (5)
     assert wrenches[11] == pytest.approx(journal, abs=5e-3 * inclined)
     assert wrenches[5] == pytest.approx(bore, abs=5e-3 * inclined)
 

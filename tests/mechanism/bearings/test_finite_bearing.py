@@ -1,4 +1,9 @@
-"""Bearings of finite length: limits of short and long bearings, convergence, balance, supply."""
+"""Bearings of finite length: limits of short and long bearings, convergence, balance, supply.
+
+`film_loads` returns the loads g of the journal (force, its first moment, drag torque), their
+derivatives, and facts: smallest gap, peak pressure, side flow and friction power. The motion y of
+the journal contains position and slope, their rates, and the speed.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +131,8 @@ def test_entrained_flow_is_of_fourth_order() -> None:
 
 
 def test_complementarity() -> None:
-    # p ≥ 0, the residual r ≥ 0, and one of them is zero at each node; flow[:2] couples the nodes
+    # At each node p ≥ 0, r ≥ 0 and r p = 0. r is the outflow minus the inflow, and q the
+    # isoviscous pressure; flow contains the conductances around (0) and along (1), and a source (2)
     film = bearing(R, (64, 12))
     y = film.motion_vector((0.6 * C, 0.1 * C), (0.0, 0.1 * C * SPEED), speed=SPEED)
     p = film.pressure(y)

@@ -1,4 +1,9 @@
-"""Friction power and oil flow of bearings: closed forms, balance of power, means over time."""
+"""Friction power and oil flow of bearings: closed forms, balance of power, means over time.
+
+`film_loads` returns the loads g of the journal (force, its first moment, drag torque), their
+derivatives, and facts: smallest gap, peak pressure, side flow and friction power. The motion y of
+the journal contains position and slope, their rates, and the speed.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +59,7 @@ def test_short_bearing(e: float) -> None:
 
 @pytest.mark.parametrize("e", [0.3, 0.6])
 def test_long_bearing_without_rupture(e: float) -> None:
-    """Without the power of the pump, Sommerfeld's friction power per length results:
+    """Without the power of the pump, the friction power per length is that of Sommerfeld.
 
     4π μ Ω² R³ (1 + 2ε²)/(c (2 + ε²) √(1 − ε²)).
     """

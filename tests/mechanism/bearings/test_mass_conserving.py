@@ -1,4 +1,9 @@
-"""Mass-conserving cavitation: balance of oil, films in one dimension, published values, runs."""
+"""Mass-conserving cavitation: balance of oil, films in one dimension, published values, runs.
+
+`film_loads` returns the loads g of the journal (force, its first moment, drag torque), their
+derivatives, and facts: smallest gap, peak pressure, side flow and friction power. The motion y of
+the journal contains position and slope, their rates, and the speed.
+"""
 
 from __future__ import annotations
 
@@ -148,7 +153,8 @@ def test_rupture_in_one_dimension(pressure: float, e: float, a: float) -> None:
 def test_film_that_forms_again() -> None:
     """In a bore with two lobes the film ruptures, forms again and ruptures a second time."""
     line = Line(0.0, 0.02, 1.2, 0.45)
-    # The gap is smallest near π/2 and 3π/2: each root is bracketed between such angles
+    # Angles of both ruptures (end, last), of the second peak (top) and of the start of
+    # the second film (front); the gap is smallest near π/2 and 3π/2
     end = line.rupture(1.6, 2.4)
     h0 = line.h(end)
     last = brentq(lambda t: line.h(t) - h0, 4.72, 6.0)  # both films carry the same flow
@@ -161,9 +167,9 @@ def test_film_that_forms_again() -> None:
     assert len(ends) == 2 and len(starts[starts < 6.2]) == 1
     assert abs(ends[0] - end) < 2 * step and abs(ends[1] - last) < 2 * step
     assert abs(starts[0] - front) < 2 * step
-    second = max(line.rise(front, t, h0) for t in np.linspace(front, last, 400))
+    peak = max(line.rise(front, t, h0) for t in np.linspace(front, last, 400))
     between = (theta > front) & (theta < last)
-    assert p[between].max() == pytest.approx(second, rel=0.01)
+    assert p[between].max() == pytest.approx(peak, rel=0.01)
 
 
 RAIMONDI_BOYD = [  # L/D = 1: ε, Sommerfeld number, attitude angle, side flow/(R c N L), N in 1/s

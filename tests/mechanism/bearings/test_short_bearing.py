@@ -1,4 +1,9 @@
-"""Short bearings: Ocvirk's table, derivatives, power, balance, and errors."""
+"""Short bearings: Ocvirk's table, derivatives, power, balance, and errors.
+
+`film_loads` returns the loads g of the journal (force, its first moment, drag torque), their
+derivatives, and facts: smallest gap, peak pressure, side flow and friction power. The motion y of
+the journal contains position and slope, their rates, and the speed.
+"""
 
 from __future__ import annotations
 
@@ -44,6 +49,7 @@ def test_ocvirk(eccentricity: float, load: float, attitude: float) -> None:
         direction = np.array([np.cos(turn), np.sin(turn)])
         y = FILM.motion_vector(eccentricity * CLEARANCE * direction, speed=SPEED)
         g, _, facts = FILM.film_loads(y, False)
+        # Components of the force against the displacement, and perpendicular to it
         along, across = -g[:2] @ direction, g[:2] @ [-direction[1], direction[0]]
         scale = VISCOSITY * SPEED * RADIUS * LENGTH**3 / CLEARANCE**2
         assert np.hypot(along, across) / scale == pytest.approx(load, abs=6e-7 * max(1, load))
@@ -141,6 +147,7 @@ def test_power_is_the_dissipation_of_the_film() -> None:
     couple = 0.5 * (e[0] * g[1] - e[1] * g[0])
     power = g[:2] @ rate - (g[4] + couple) * SPEED
     theta = np.linspace(0, 2 * np.pi, 100000, endpoint=False)
+    # Radial and tangential directions
     n, m = np.array([np.cos(theta), np.sin(theta)]), np.array([-np.sin(theta), np.cos(theta)])
     h = CLEARANCE - e @ n
     rates = -SPEED * (e @ m) - 2 * (rate @ n)
@@ -178,6 +185,7 @@ def axial_solution(film: ShortBearing, y: np.ndarray, n: int = 540, m: int = 300
     dz, middle = z[1] - z[0], 0.5 * (z[1:] + z[:-1])
     g = np.zeros(4)
     for theta in np.arange(n) * 2 * np.pi / n:
+        # Radial and tangential directions
         a, b = np.array([np.cos(theta), np.sin(theta)]), np.array([-np.sin(theta), np.cos(theta)])
         flow = (film.clearance - e @ a - middle * (t @ a)) ** 3 / (12 * film.viscosity * dz**2)
         by_angle, by_time = -(e @ b) - z * (t @ b), -(rate @ a) - z * (t_rate @ a)

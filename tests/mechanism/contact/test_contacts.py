@@ -59,7 +59,7 @@ def test_derivatives_gap_rates_energy_and_balance(name: str) -> None:
     contact, x = CONTACTS[name]
     for seed in range(3):
         pair = touching_pair(x, seed)
-        assert (contact.states(pair)[:, 0] < 0).any()
+        assert (contact.states(pair)[:, 0] < 0).any()  # columns: gap, its rate, force
         D, E = contact.derivatives(pair)
         by_pose = differences(lambda d, p=pair: contact.wrenches(moved(p, d)), 12)
         by_speed = differences(

@@ -40,7 +40,7 @@ def surface_motion(seed: int) -> np.ndarray:
 def test_derivatives() -> None:
     """Derivatives by frames, by the coefficients of w and by all rates agree with differences."""
     element, at, s = contact(), pair(np.random.default_rng(3)), surface_motion(4)
-    assert (element.states(at, s)[:, 2] > 0).all()
+    assert (element.states(at, s)[:, 2] > 0).all()  # columns: gap, its rate, force
     m = PATTERNS
     scale = np.abs(element.wrenches(at, s)).max()
     lengths = np.concatenate([np.tile([1e-9] * 3 + [1e-6] * 3, 2), np.full(m, 1e-9)])

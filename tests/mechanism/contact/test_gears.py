@@ -35,7 +35,7 @@ def test_derivatives_and_balance(teeth: tuple[int, int], side: float) -> None:
     mesh = replace(mesh, offset=mesh.offset - side * 0.03)  # onto one flank
     tilt = exp_rotation(np.array([0.02, -0.03, 0.0]))
     pair = pair._replace(Q2=pair.Q2 @ tilt)
-    assert (mesh.states(pair)[:, 2] > 0).sum() == 1
+    assert (mesh.states(pair)[:, 2] > 0).sum() == 1  # force on one flank
     D, E = mesh.derivatives(pair)
     by_pose = differences(lambda d: mesh.wrenches(moved(pair, d)), 12)
     by_speed = differences(
@@ -65,7 +65,7 @@ def test_energy_of_both_flanks(teeth: tuple[int, int]) -> None:
     zero = np.zeros(6)
     pair = FramePair(np.zeros(3), np.eye(3), zero, d, np.eye(3), zero)
     mesh = mesh.placed(pair)
-    assert (mesh.states(pair)[:, 2] > 0).all()
+    assert (mesh.states(pair)[:, 2] > 0).all()  # force on both flanks
     slope = differences(lambda d: np.array(mesh.energy(moved(pair, d))), 12)
     wrench = mesh.wrenches(pair)
     assert np.allclose(wrench, -slope, atol=1e-6 * np.abs(wrench).max())

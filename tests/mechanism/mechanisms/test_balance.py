@@ -125,7 +125,7 @@ def test_v8_with_a_cross_plane_crank() -> None:
     throws = np.repeat(np.radians([0.0, 90.0, 270.0, 180.0]), 2)
     banks = np.tile([-half, half], 4)
     firing = np.mod(banks - throws, 2 * np.pi)
-    firing[[2, 3, 6, 7]] += 2 * np.pi
+    firing[[2, 3, 6, 7]] += 2 * np.pi  # in the second turn of the cycle
     arguments = {
         "cylinders": 8,
         "spacing": 0.05,

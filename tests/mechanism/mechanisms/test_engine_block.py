@@ -103,6 +103,7 @@ def test_shaking_forces_are_those_of_the_balance(name: str, heads: bool) -> None
     scale = balance.oscillating_mass * design.crank_radius
     places = balance.force, balance.moment
     for values, expected in zip(on_ground(system, run), places, strict=True):
+        # Complex amplitudes of orders 1 and 2, divided by ω², from a turn that starts at `first`
         lines = 2 * np.fft.rfft(values[first:], axis=0)[1:3, :2] / count / speed**2
         phase = np.exp(1j * 2 * np.pi * first / count * np.array([[1], [2]]))
         np.testing.assert_allclose(lines / phase, expected, rtol=0, atol=1e-3 * scale)

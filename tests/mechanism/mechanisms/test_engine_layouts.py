@@ -185,6 +185,7 @@ def test_free_engine_with_a_damper(name: str, hub: float) -> None:
         force = area * (np.array([gas(angle - f) for f in firing]) - AMBIENT_PRESSURE)
         rubber = damper.stiffness * (ring - angle) + damper.damping * (ring_speed - speed)
         moment = load(t, angle, speed) - float(force @ lever) + rubber
+        # J φ̈ + J′ φ̇²/2 = moment, with the inertia J(φ)
         return [speed, ring_speed, (moment - 0.5 * slope * speed**2) / J, -rubber / damper.inertia]
 
     options: dict[str, Any] = {"t_eval": run.time[::50], "rtol": 1e-9, "atol": 1e-9}

@@ -63,7 +63,7 @@ def test_balance_in_mains() -> None:
 def test_balance_over_the_cycle(run: mbd.results.Solution) -> None:
     """The integrated flows are the change of the volume of oil, up to errors of the steps."""
     element = next(load for load in run.system.loads if load.name == PIN)
-    film, dt = element.for_run(), CYCLE / 1440
+    film, dt = element.for_run(), CYCLE / 1440  # a copy with a content of its own
     motions = mbd.bearings.journal_motion(run, PIN)
     history = run.element(PIN)
     # Areas of the cells of 36 × 6 intervals, which are half as large at the ends

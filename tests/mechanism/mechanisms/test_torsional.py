@@ -57,6 +57,7 @@ def test_torques_with_exact_kinematics() -> None:
     """Only order 2 differs, where the series of the reference omits terms of size λ³/4."""
     expected, _ = mwm.reference(2165.8)
     response = mwm.chain().response(2165.8 * mwm.RPM, mwm.torques())
+    # Order 6 in shaft 8
     assert abs(response.torque[11, 7]) == pytest.approx(abs(expected[11, 7]), rel=1e-3)
     mass = mwm.torques()[3]
     angle = np.linspace(-20.0, 20.0, 77)
