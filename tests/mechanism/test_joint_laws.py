@@ -128,7 +128,7 @@ def test_reported_reactions_replace_the_joint(kind: str, flexible: bool) -> None
     i, j = system.frame_index(joint.first), system.frame_index(joint.second)
     pose = eqs.position[i], eqs.rotation[i], eqs.position[j], eqs.rotation[j]
     forces, moments = joint_axes(kind, pose)
-    F, M = forces @ history.force[0], moments @ history.moment[0]
+    F, M = forces @ history.force[0], moments @ history.moment[0]  # on the second body
     lever = pose[2] - pose[0]
     loads = [
         force("f2", joint.second, F),

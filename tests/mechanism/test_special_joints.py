@@ -190,9 +190,9 @@ def test_both_shafts_rotate_by_the_same_angle(bend: float) -> None:
         mbd.analyses.kinematic_analysis(system, times),
     ]
     for run in runs:
-        two = rotation_matrices(run.body("two").rotation)
+        rotations = rotation_matrices(run.body("two").rotation)
         start = turned(bend, 0, 0)
-        turns = np.array([start.T @ R for R in two])
+        turns = np.array([start.T @ R for R in rotations])
         angles = np.unwrap(np.arctan2(turns[:, 1, 0], turns[:, 0, 0]))
         assert np.allclose(angles, run.joint("in").rotation, atol=1e-12)
         assert np.allclose(run.joint("joint").displacement, 0, atol=1e-12)

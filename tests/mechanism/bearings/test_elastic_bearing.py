@@ -259,8 +259,8 @@ def test_errors() -> None:
         ElasticBearing("film", ("a", "b"), ("c", "d"), 0.021, *SIZES[1:], bore=body.bore("bore"))
     with pytest.raises(InputError, match="bore"):
         ElasticBearing("film", ("a", "b"), ("c", "d"), *SIZES)
-    other = replace(body.bores[0], displacement=2.0 * body.bores[0].displacement)
-    film = bearing(body.replace(bores=(other,)))
+    doubled = replace(body.bores[0], displacement=2.0 * body.bores[0].displacement)
+    film = bearing(body.replace(bores=(doubled,)))
     with pytest.raises(InputError, match="same reduced body"):
         journal_system(film, body, 0.0)
     with pytest.raises(InputError, match="pressure modes"):

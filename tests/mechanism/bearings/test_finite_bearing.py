@@ -68,7 +68,7 @@ def sommerfeld(theta: np.ndarray, e: float) -> np.ndarray:
 
 
 def test_long_limit_without_rupture() -> None:
-    """A line of oil with a high pressure at the widest gap: Sommerfeld's solution in the middle."""
+    """Oil enters under high pressure at the widest gap; the middle has Sommerfeld's solution."""
     e, p = 0.5, 2e7
     film = bearing(40 * R, (144, 40), supply=[OilSupply(p, angle=0.0, arc=1e-3)])
     y = film.motion_vector((-e * C, 0.0), speed=SPEED)

@@ -130,7 +130,7 @@ def test_power_of_the_drive(kind: type[FilmBearing]) -> None:
 
 
 def test_friction_of_asperities_is_a_part() -> None:
-    """Without oil pressure, at a small speed: friction coefficient times normal force."""
+    """Without oil pressure, the friction force is its coefficient times the normal force."""
     surfaces = Asperities(roughness=1e-6, friction=0.12, sliding_speed=1e-6)
     for film in (short(0.02, asperities=surfaces), finite(0.02, (24, 6), asperities=surfaces)):
         motion = film.motion_vector((C - 1.5e-6, 0.0), speed=1e-3)

@@ -245,7 +245,7 @@ def test_derivatives_for_any_change_of_the_gap(size: float, omega: float) -> Non
 
 
 def test_derivatives_with_an_elastic_bore() -> None:
-    """Loads and forces on the bore by its displacement and rate, against differences."""
+    """Derivatives by the displacement and rate of the bore agree with differences."""
     rng = np.random.default_rng(1)
     bore = mbd.body.Bore("left", R, R, rng.normal(size=(7, 3, 2)))
     film = ElasticBearing(

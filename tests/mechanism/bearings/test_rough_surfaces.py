@@ -98,7 +98,7 @@ def test_published_factors() -> None:
 
 @pytest.mark.parametrize("x", [0.5, 1.0, 1.7, 2.9, 3.2, 6.0, 20.0, 26.0])
 def test_mean_gap_and_friction_are_integrals(x: float) -> None:
-    """Heights with a Gaussian density, and with the density of the friction factor."""
+    """The mean gap is that of Gaussian heights u; friction has the density 35/96 (1 − u²/9)³."""
     h, values = x * SIGMA, film(x * SIGMA, constants(1))
     mean, _ = quad(lambda u: (x + u) * np.exp(-u * u / 2) / np.sqrt(2 * np.pi), -x, 12.0)
     assert values[4] == pytest.approx(SIGMA * mean, rel=1e-8)

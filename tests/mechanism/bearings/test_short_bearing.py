@@ -158,7 +158,7 @@ def test_power_is_the_dissipation_of_the_film() -> None:
 
 
 def test_misalignment_to_first_order() -> None:
-    """A small tilt of the steady journal: moments of the exact solution of the axial equation."""
+    """A small tilt causes the moments of the exact solution of the axial equation."""
     slope = np.array([1e-6, 2e-6])
     y = FILM.motion_vector((0.5 * CLEARANCE, 0.0), slope=slope, speed=SPEED)
     g = FILM.film_loads(y, False)[0]
@@ -376,9 +376,9 @@ def test_the_speed_of_the_surface_replaces_that_of_the_frame() -> None:
     slower = pair._replace(u2=u2)
     film = ShortBearing("film", *SIZES, VISCOSITY, journal_speed=100.0)
     assert np.allclose(film.wrenches(slower), FILM.wrenches(pair), rtol=1e-12)
-    for one, two in zip(film.derivatives(slower), FILM.derivatives(pair), strict=True):
+    for new, old in zip(film.derivatives(slower), FILM.derivatives(pair), strict=True):
         columns = [0, 1, 2, 6, 7, 8]  # rotations of the frames change the relative velocities
-        assert np.allclose(one[:, columns], two[:, columns], rtol=1e-9, atol=1e-9 * abs(two).max())
+        assert np.allclose(new[:, columns], old[:, columns], rtol=1e-9, atol=1e-9 * abs(old).max())
     # The speed is about the z axis of the journal, which may be opposite to that of the bore
     flipped = slower._replace(Q2=slower.Q2 @ np.diag([1.0, -1.0, -1.0]))
     backward = ShortBearing("film", *SIZES, VISCOSITY, journal_speed=-100.0)

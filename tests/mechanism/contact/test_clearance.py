@@ -218,7 +218,7 @@ def test_first_impact_of_the_slider_crank_of_flores() -> None:
 
     touch.terminal, touch.direction = True, -1.0
     separation.terminal, separation.direction = True, 1.0
-    start = np.array([0, 0, 0, 150.0, -75.0, 0, 0])
+    start = np.array([0, 0, 0, 150.0, -75.0, 0, 0])  # −75 = −150 l1/l2; the last entry is the loss
     options = {"rtol": 1e-12, "atol": 1e-14, "method": "DOP853"}
     flight = solve_ivp(rates, (0, 0.1), start, events=touch, **options)
     t1, z1 = flight.t_events[0][0], flight.y_events[0][0]

@@ -75,7 +75,7 @@ def test_energy_gap_rates_and_balance() -> None:
         surface = np.array([s[0] + sign * dt * s[1], s[1]])
         now = moved(at, step, np.zeros(12)), surface
         states.append((element.energy(*now), element.states(*now)[:, 0]))  # energy and gaps
-    energy_rate, gap_rates = ((one - two) / (2 * dt) for one, two in zip(*states, strict=True))
+    energy_rate, gap_rates = ((end - start) / (2 * dt) for end, start in zip(*states, strict=True))
     assert W @ np.concatenate([at.u1, at.u2, s[1]]) == pytest.approx(-energy_rate, rel=1e-6)
     assert element.states(at, s)[:, 1] == pytest.approx(gap_rates, rel=1e-6)
     assert W[:3] == pytest.approx(-W[6:9])

@@ -33,7 +33,10 @@ CORNERS = {name: (x, 0.4 * y - 0.2, 0.5 * z - 0.3) for name, (x, y, z) in CORNER
 
 
 def rigid_block(design: EngineDesign, mass: float = 40.0, **changes: Any) -> ReducedBody:
-    """Return a rigid block with one main bearing, guides, heads and four mounts."""
+    """Return a rigid block with one main bearing, guides, heads and four mounts.
+
+    `changes` contains the points and axes of further interfaces, or of interfaces that are moved.
+    """
     places: dict[str, Any] = {"main_1": ((0.0, 0.0, 0.1), np.eye(3))}
     for k, (z, bank) in enumerate(zip(design.positions, design.bank_angles, strict=True)):
         c, s = np.cos(bank), np.sin(bank)

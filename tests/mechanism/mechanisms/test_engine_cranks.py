@@ -24,7 +24,10 @@ ROD = rigid_rod(length=0.137, mass=0.2)
 
 
 def reduced_crank(design: EngineDesign, mains: Any = (0.2,), **changes: Any) -> ReducedBody:
-    """Return the rigid crank of a design as a reduced body, with main journals at positions z."""
+    """Return the rigid crank of a design as a reduced body, with main journals at positions z.
+
+    `changes` contains the points of further interfaces, or of interfaces that are moved.
+    """
     radius, mass = design.crank_radius, design.crank_mass
     Jz = 0.5 * mass * radius**2
     moments = np.array([0.75 * Jz, 0.75 * Jz, Jz])

@@ -89,7 +89,7 @@ OTHERS = "one", "parallel twin", "five", "six", "V6 60°", "boxer four"  # slow 
     ],
 )
 def test_motion_and_work_over_a_cycle(name: str, direction: int) -> None:
-    """Exact piston motion; work of the gas; the drive takes it all, in both directions."""
+    """The piston motion is exact, and the drive takes up the work of the gas in both directions."""
     design, speed = EngineDesign(**LAYOUTS[name]), 100.0 * direction
     gas = gas_of(name, design)
     period = 4 * np.pi / abs(speed)
@@ -271,7 +271,7 @@ def test_wrong_units_give_a_warning(
 
 
 def test_plausible_engines_give_no_warning() -> None:
-    """A ship's engine, a model engine, a racing engine."""
+    """The engines are those of a ship, of a model and of a racing car."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for radius, bore, piston, speed in (
