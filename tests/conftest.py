@@ -78,7 +78,10 @@ def pytest_collection_modifyitems() -> None:
 
 
 def remove_unfinished_forms(folder: Path) -> None:
-    """Remove forms whose compilation was interrupted; processes wait for them in vain."""
+    """Remove forms whose compilation was interrupted: processes would wait for them in vain.
+
+    A file `.cached` shows that the compilation of a form has ended.
+    """
     for path in folder.glob("libffcx_*.c"):
         with suppress(FileNotFoundError):
             old = time.time() - path.stat().st_mtime > LONGEST_COMPILATION
@@ -115,7 +118,7 @@ def _set_options_of_forms(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Let one worker start the processes that compile kernels ahead of their use."""
+    """Let only one worker (gw0) start the processes that compile kernels ahead of their use."""
     worker = getattr(config, "workerinput", {}).get("workerid", "gw0")
     if worker != "gw0":
         os.environ["DOLFINX_MBD_PRECOMPILE"] = "0"
@@ -141,7 +144,7 @@ def _look_up_once() -> Iterator[None]:
         if key in loaded and Path(folder, f"{name}.c.cached").exists():
             return loaded[key]
         entry = load(name, objects, folder, timeout)
-        if entry[0] is not None:  # (else it is to be compiled)
+        if entry[0] is not None:  # None: the form must still be compiled
             loaded[key] = entry
         return entry
 
@@ -192,7 +195,7 @@ def _same_environment() -> Iterator[None]:
     """Restore the environment after a test (executorlib changes the search path of Python)."""
     before = dict(os.environ)
     yield
-    before["PYTEST_CURRENT_TEST"] = os.environ["PYTEST_CURRENT_TEST"]  # (pytest's)
+    before["PYTEST_CURRENT_TEST"] = os.environ["PYTEST_CURRENT_TEST"]  # pytest itself changes it
     if before != dict(os.environ):
         os.environ.clear()
         os.environ.update(before)

@@ -1,4 +1,4 @@
-"""Drivers by position, speed and angle; what a system says about itself."""
+"""Drivers by position, speed and angle; the summary of a system."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MASS, INERTIA, GRAVITY = 2.0, 0.03, 9.81
 
 
 def lift(make, *drivers: Driver, position=(0.0, 0.0, 0.3), angle: float = 0.0, loads=()) -> System:  # type: ignore[no-untyped-def]
-    """Return a body on a vertical axis."""
+    """Return a body with a joint `make` along the vertical z axis of the ground."""
     ground = Ground({"o": Frame()})
     body = RigidBody(
         "body",
@@ -46,13 +46,13 @@ def lift(make, *drivers: Driver, position=(0.0, 0.0, 0.3), angle: float = 0.0, l
 
 
 def wave(t: float) -> tuple[float, float, float]:
-    """Return an oscillation of 0.1 with 8 rad/s, its velocity and its acceleration."""
+    """Return an oscillation of amplitude 0.1 with 8 rad/s, its velocity and its acceleration."""
     return 0.1 * np.sin(8 * t), 0.8 * np.cos(8 * t), -6.4 * np.sin(8 * t)
 
 
 @pytest.mark.parametrize("make", [prismatic, cylindrical, point_on_line])
 def test_a_driven_displacement(make) -> None:  # type: ignore[no-untyped-def]
-    """The body has the driven displacement, and the force of the driver is m (a + g)."""
+    """The motion is relative to the initial position; the force of the driver is m (a + g)."""
     driver = Driver("drive", "axis", wave, "displacement", None)
     system = lift(make, driver)
     assert system.drivers[0].offset == 0.3
@@ -88,12 +88,12 @@ def test_a_screw_of_two_drivers() -> None:
 
 @pytest.mark.parametrize("angle", [-3.0, -1.7, 1.6, 3.0, 4.0, 9.0, 100.0])
 def test_a_driver_finds_its_angle_from_anywhere(angle: float) -> None:
-    """The equation of a driver is zero also half a turn away, and full turns are counted."""
+    """The angle is not missed by half a turn, where the equation is zero too; turns are counted."""
     state = consistent_state(
         lift(revolute, Driver("drive", "axis", lambda t: (angle, 0.0, 0.0), offset=0.0))
     )
     assert state.angles[0] == pytest.approx(angle, abs=1e-12)
-    w, z = state.q[3], state.q[6]
+    w, z = state.q[3], state.q[6]  # w + i z = exp(i angle / 2)
     assert np.exp(1j * angle) == pytest.approx((w + 1j * z) ** 2, abs=1e-12)
 
 
@@ -101,7 +101,7 @@ def test_assembly_aligns_the_frames_of_a_prismatic_joint() -> None:
     """From any initial angle, the frames become parallel and not opposite by half a turn."""
     for angle in (1.0, 2.0, 3.0):
         state = consistent_state(lift(prismatic, angle=angle))
-        assert abs(state.q[3]) == pytest.approx(1.0, abs=1e-12)
+        assert abs(state.q[3]) == pytest.approx(1.0, abs=1e-12)  # (±1, 0, 0, 0)
 
 
 def test_a_position_alone_is_differentiated() -> None:
@@ -143,7 +143,7 @@ def test_a_speed_alone_is_integrated() -> None:
 
 def test_a_driver_faster_than_the_step() -> None:
     system = lift(revolute, Driver("drive", "axis", constant_speed(400.0)))
-    system.check_step(0.0, 7e-3)
+    system.check_step(0.0, 7e-3)  # 2.8 rad per step, less than π
     with pytest.raises(ValueError, match=r"'drive' turns by 4 rad .* a dt below 0.0079"):
         system.check_step(0.0, 0.01)
 
@@ -190,7 +190,7 @@ def test_bad_motions(make, argument: str) -> None:  # type: ignore[no-untyped-de
 
 
 def test_a_driver_of_a_held_body_is_named() -> None:
-    """A slider that two joints hold cannot be driven."""
+    """A slider that another joint locks cannot be driven."""
     ground = Ground({"o": Frame()})
     body = RigidBody("body", 1.0, [1.0] * 3, frames={"c": Frame()})
     joints = [
@@ -222,11 +222,11 @@ def test_the_table_of_a_system_lists_all_its_parts() -> None:
         "degrees of freedom 1 = 6 coordinates − 5 constraints",
     ):
         assert line in lines
-    twice = System(
+    overconstrained = System(
         system.bodies,
         [*system.joints, spherical("ball", ("ground", "o"), ("body", "c"))],  # type: ignore[arg-type]
     )
-    text = twice.summary()
+    text = overconstrained.summary()
     assert "degrees of freedom   1 = 6 coordinates − 7 constraints + 2 redundant" in text
     assert "held by 'axis'" in text
 
@@ -236,7 +236,7 @@ def test_the_table_of_a_system_that_cannot_be_assembled_says_so() -> None:
     ground = Ground({"o": Frame(), "far": Frame((1.0, 0.0, 0.0))})
     body = RigidBody("body", 1.0, [1.0] * 3, frames={"c": Frame()})
     joints = [
-        spherical(name, ground.frame(name), body.frame("c"))  # two positions
+        spherical(name, ground.frame(name), body.frame("c"))  # the body cannot be at both points
         for name in ("o", "far")
     ]
     text = str(System([ground, body], joints))

@@ -28,7 +28,8 @@ from dolfinx_mbd.results import Solution
 from tests.kernels.test_floating_frame import differences
 from tests.models.particles import Particles
 
-A, B = ("one", "a"), ("two", "b")
+A, B = ("one", "a"), ("two", "b")  # body and frame at both ends of an element
+# Axes of a frame whose z axis is along global x
 ALONG_X = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])
 
 
@@ -66,7 +67,10 @@ ELEMENTS = [
 
 @pytest.mark.parametrize("element", ELEMENTS, ids=lambda e: e.name)
 def test_derivatives_and_energy_of_elements_between_frames(element: PairElement) -> None:
-    """At rest, wrenches are minus the gradient of the energy; forces and moments sum to zero."""
+    """Derivatives equal differences; at rest, wrenches are minus the gradient of the energy.
+
+    Forces and moments sum to zero. D and E are the derivatives by the poses and the velocities.
+    """
     rng = np.random.default_rng(4)
     element = element.placed(random_pair(rng))
     for _ in range(3):
@@ -146,7 +150,7 @@ def slider(*elements: object, mass: float = 2.0) -> System:
 
 @pytest.mark.parametrize("kind", ["spring", "along the joint", "bushing"])
 def test_oscillator(kind: str) -> None:
-    """x = x₀ + v₀/ω sin ωt with ω² = k/m; the trapezoidal rule changes ω by −ω (ω dt)²/12."""
+    """Position x₀ + v₀/ω sin ωt, ω² = k/m; the trapezoidal rule changes ω by −ω (ω dt)²/12."""
     k, m, v0 = 800.0, 2.0, 1.0
     ends = ("ground", "wall"), ("block", "c")
     element = {
@@ -243,14 +247,14 @@ def test_energy_and_momentum_of_bodies_on_springs(kind: str, flexible: bool) -> 
     system = System([one, two], loads=[element])
     v = 0.5 * rng.normal(size=system.num_velocities)
     start = consistent_state(system, elastic_start="undeformed", v=v)
-    lost = []
+    changes = []
     for dt in (4e-3, 2e-3):
         run = simulate(system, t_end=0.4, dt=dt, start=start, tolerance=1e-10)
         spring, momentum = stored(run), run.momenta()
         energy = energy_of_bodies(run) + spring
         assert np.ptp(spring) > 1e-3 * energy[0]
-        lost.append([np.ptp(energy) / energy[0], np.abs(momentum - momentum[0]).max()])
-    coarse, fine = np.array(lost)
+        changes.append([np.ptp(energy) / energy[0], np.abs(momentum - momentum[0]).max()])
+    coarse, fine = np.array(changes)
     assert (fine < 2e-3 * np.array([1.0, np.abs(momentum[0]).max()])).all()
     assert (fine < 0.35 * coarse + 1e-8).all()
 
@@ -268,7 +272,7 @@ def test_a_damper_dissipates_the_integral_of_its_power() -> None:
 
 
 def test_defaults_are_free_of_force_at_the_initial_positions() -> None:
-    """Lengths, angles and neutral poses without force are by default those of the bodies."""
+    """By default, lengths, angles and neutral poses without force are the initial ones."""
     ends = ("ground", "wall"), ("block", "c")
     elements = (
         SpringDamper("a", *ends, 10.0),
@@ -342,13 +346,13 @@ def test_a_spring_across_one_flexible_body() -> None:
     assert np.abs(eqs.rows[6:]).max() > 1e-2
     slope = []
     for k in range(2):
-        sides = []
+        energies = []
         for h in (1e-6, -1e-6):
             eqs.q[7 + k] = h
             eqs.update_poses(0.0)
-            sides.append(eqs.loads.stored_energy())
+            energies.append(eqs.loads.stored_energy())
         eqs.q[7 + k] = 0.0
-        slope.append((sides[0] - sides[1]) / 2e-6)
+        slope.append((energies[0] - energies[1]) / 2e-6)
     assert np.allclose(eqs.rows[6:], slope, atol=1e-8)
 
 
@@ -361,7 +365,7 @@ def ball(*loads: object, **start: object) -> System:
 
 
 def test_elements_outside_of_their_range_are_errors() -> None:
-    """A spring whose ends meet, a bushing rotated by π, and a law without a number are errors."""
+    """A spring whose ends meet, a bushing rotated by π, and a law that returns NaN are errors."""
     ends = ("ground", "o"), ("bob", "c")
     with pytest.raises(ValueError, match="spring 's': its ends meet"):
         simulate(ball(SpringDamper("s", *ends, 1.0, 0.0, 1.0)), t_end=0.1, dt=0.01)

@@ -20,7 +20,7 @@ def link() -> mbd.ReducedBody:
 
 def four_bar(link: mbd.ReducedBody | None, inner: tuple, flexible_rocker: bool = False):
     """Return a four-bar linkage with the joints `inner` at both ends of its coupler."""
-    # Lengths of crank, coupler, rocker and ground; (x, y) is the end of coupler and rocker
+    # Lengths of crank (along x), coupler, rocker and ground; coupler and rocker meet at (x, y)
     a, b, c, d = 0.3, 1.0, 1.0 if flexible_rocker else 0.8, 1.1
     x = (d**2 - a**2 + b**2 - c**2) / (2 * (d - a))
     y = np.sqrt(b * b - (x - a) ** 2)

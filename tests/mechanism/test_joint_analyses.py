@@ -15,7 +15,7 @@ G = 9.81
 
 
 def system_of(name: str, value: float) -> mbd.System:
-    """Return a body on the joint `name` and a spring; `value` is a parameter of the joint."""
+    """Return a body on a spring and a joint `name`; `value` changes the spring and some joints."""
     ground = mbd.Ground({"o": mbd.Frame(), "far": mbd.Frame((0.4, 0.1, 0.6))})
     radius = 0.2
     track = mbd.mechanism.Curve.of(lambda u: (u, value * u**2, 0.2 * u**3), -1.0, 1.0, count=80)
@@ -65,7 +65,7 @@ VALUES = {
     "rolling_disc": 0.2,
     "knife_edge": 0.2,
 }
-ON_VELOCITIES = ("rolling_ball", "rolling_disc", "knife_edge")
+ON_VELOCITIES = ("rolling_ball", "rolling_disc", "knife_edge")  # constrain velocities only
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -75,9 +75,10 @@ def test_runs_and_their_files(name: str, tmp_path: Path) -> None:
     run = mbd.simulate(system, t_end=0.2, dt=2e-3)
     history = run.joint("joint")
     energies = run.energies()
+    # A rough check: only the damper of the spring dissipates energy
     lost = energies.total[0] - energies.total[-1]
-    damped = -run.element("spring").work[-1] - np.ptp(run.element("spring").energy[[0, -1]])
-    assert abs(lost) < 0.3 * energies.kinetic.max() + abs(damped)
+    dissipated = -run.element("spring").work[-1] - np.ptp(run.element("spring").energy[[0, -1]])
+    assert abs(lost) < 0.3 * energies.kinetic.max() + abs(dissipated)
     assert history.violation.max() < 1e-9
     assert np.abs(history.power).max() < 1e-4 * np.abs(run.element("spring").power).max()
     run.save(tmp_path / "run.npz")
@@ -99,12 +100,12 @@ def test_equilibrium_and_linearization(name: str) -> None:
     assert np.abs(state.a).max() < 1e-6
     assert np.allclose(state.lam, rest.lam, atol=1e-6 * max(1.0, np.abs(rest.lam).max()))
     result = mbd.linearize(system, rest)
-    at, h, columns = Assembler(system), 1e-5, []
+    eqs, h, columns = Assembler(system), 1e-5, []
     for direction in result.basis.T:
         accelerations = []
         for sign in (1, -1):
-            at.move(rest.q, sign * h * direction)
-            accelerations.append(mbd.dynamics.consistent_state(system, q=at.q.copy()).a)
+            eqs.move(rest.q, sign * h * direction)
+            accelerations.append(mbd.dynamics.consistent_state(system, q=eqs.q.copy()).a)
         columns.append((accelerations[0] - accelerations[1]) / (2 * h))
     expected = -result.basis @ np.linalg.solve(result.mass, result.stiffness)
     assert np.allclose(np.array(columns).T, expected, atol=1e-6 * np.abs(expected).max())
@@ -132,7 +133,7 @@ def test_derivatives_of_runs(name: str) -> None:
             + 0.1 * run.joint("joint").force[-1].sum()
         )
 
-    # The tolerance of a run is an error of its differences
+    # A small tolerance, since it limits the accuracy of the differences of runs
     value, options = VALUES[name], {"t_end": 0.1, "dt": 1e-3, "tolerance": 1e-10}
     runs = mbd.run_sensitivities(build, {"value": value}, **options)
     h = 2e-3 * value

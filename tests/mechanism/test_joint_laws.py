@@ -40,7 +40,7 @@ from dolfinx_mbd.mechanism import (
 from dolfinx_mbd.mechanism.mechanisms import ALONG_X, rigid_rod, slider_crank
 from tests.models.particles import Particles
 
-# Joints move bodies from random initial positions
+# The assembly moves bodies from their random initial positions, which gives this warning
 pytestmark = pytest.mark.filterwarnings("ignore::dolfinx_mbd.errors.PlacementWarning")
 
 KINDS = sorted(JOINT_KINDS)
@@ -89,13 +89,13 @@ def test_energy_and_momentum(kind: str, flexible: bool) -> None:
     system = pair_of_bodies(kind, flexible, (0.0, 0.0, 0.0))
     start = moving_start(system)
     method = GeneralizedAlpha.from_spectral_radius(0.9)
-    lost = []
+    changes = []
     for dt in (4e-3, 2e-3):
         run = simulate(system, t_end=0.2, dt=dt, start=start, method=method, tolerance=1e-10)
         energy, momentum = run.energies().total, run.momenta()
         assert run.constraint_violation().max() < 1e-10
-        lost.append([np.ptp(energy) / energy[0], np.abs(momentum - momentum[0]).max()])
-    coarse, fine = np.array(lost)
+        changes.append([np.ptp(energy) / energy[0], np.abs(momentum - momentum[0]).max()])
+    coarse, fine = np.array(changes)
     assert (fine < 2e-3 * np.array([1.0, np.abs(momentum[0]).max()])).all()
     assert (fine < 0.35 * coarse + 1e-8).all()
 
@@ -109,14 +109,14 @@ def joint_axes(kind: str, pose: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.
         forces[:, 0] = (p2 - p1) / np.linalg.norm(p2 - p1)
     if kind == "universal":
         moments = np.zeros((3, 3))
-        moments[:, 2] = np.cross(Q2[:, 0], Q1[:, 1])
+        moments[:, 2] = np.cross(Q2[:, 0], Q1[:, 1])  # normal to both pins
     return forces, moments
 
 
 @pytest.mark.parametrize("flexible", [False, True], ids=["rigid", "flexible"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_reported_reactions_replace_the_joint(kind: str, flexible: bool) -> None:
-    """The reported force and moment, given as loads on both bodies, balance without the joint."""
+    """As loads on both bodies, the reported force and moment give the same accelerations."""
     system = pair_of_bodies(kind, flexible, (1.0, 2.0, -9.0))
     start = moving_start(system)
     run = simulate(system, t_end=1e-3, dt=1e-3, start=start)
@@ -128,7 +128,7 @@ def test_reported_reactions_replace_the_joint(kind: str, flexible: bool) -> None
     i, j = system.frame_index(joint.first), system.frame_index(joint.second)
     pose = eqs.position[i], eqs.rotation[i], eqs.position[j], eqs.rotation[j]
     forces, moments = joint_axes(kind, pose)
-    F, M = forces @ history.force[0], moments @ history.moment[0]
+    F, M = forces @ history.force[0], moments @ history.moment[0]  # on the second body
     lever = pose[2] - pose[0]
     loads = [
         force("f2", joint.second, F),
@@ -146,7 +146,7 @@ def test_reported_reactions_replace_the_joint(kind: str, flexible: bool) -> None
 def test_universal_joint_has_the_velocity_ratio_of_cardan() -> None:
     """ω₂/ω₁ = cos β / (1 − sin²β cos²θ), and the torques are in the inverse ratio.
 
-    At θ = 0 the pin of the first shaft is in the plane of both shafts.
+    At the angle θ = 0 of the first shaft, its pin is in the plane of both shafts.
     """
     bend, speed, load = 0.6, 10.0, 3.0
     tilted = exp_rotation(np.array([bend, 0.0, 0.0]))
@@ -155,7 +155,7 @@ def test_universal_joint_has_the_velocity_ratio_of_cardan() -> None:
     first = RigidBody("first", 1.0, [0.01] * 3, frames={"o": Frame()})
     second = RigidBody(
         "second",
-        1e-6,
+        1e-6,  # nearly without mass
         np.array(inertia) * 1e-6 + 1e-12,
         frames={"o": Frame(), "tip": Frame((0, 0, 0.5))},
         rotation=quaternion_from_matrix(tilted),
@@ -304,7 +304,7 @@ def test_dead_centre() -> None:
     run = simulate(system, t_end=0.02, dt=1e-4)
     assert np.abs(run.joint("main").rotation).max() < 1e-9
     run = simulate(system, t_end=0.02, dt=1e-4, start={"main": 5.0})
-    assert run.joint("main").rotation[-1] > 0.105
+    assert run.joint("main").rotation[-1] > 0.105  # 0.1 rad without the force
 
 
 @pytest.mark.parametrize(

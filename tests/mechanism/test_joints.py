@@ -94,7 +94,10 @@ def test_a_revolute_joint_is_regular_at_every_angle(angle: float) -> None:
 
 
 def random_system() -> tuple[System, Assembler]:
-    """Return flexible and rigid bodies with every kind of joint and load, in a random state."""
+    """Return a system with all kinds of joints and many loads, and its assembler.
+
+    The bodies are flexible and rigid; the coordinates, velocities and forces are random.
+    """
     rng = np.random.default_rng(5)
     one, two = (
         FlexibleBody("one", Particles(3, 1).body(stiffening=True)),

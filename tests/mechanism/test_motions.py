@@ -20,6 +20,7 @@ from dolfinx_mbd.mechanism import (
 )
 from dolfinx_mbd.mechanism.motions import Motion, check_derivatives
 
+# Times, values and slopes of a piecewise linear motion
 TABLE = np.linspace(0.0, 2.0, 41)
 VALUES = np.cumsum(np.random.default_rng(4).normal(size=41))
 SLOPES = np.diff(VALUES) / np.diff(TABLE)
@@ -83,6 +84,7 @@ def test_motions_whose_derivatives_fit(motion: Motion) -> None:
     check_derivatives("motion", motion, 0.0, 2.0)
 
 
+# The reported value and the expected one, or None if the test does not compare them
 @pytest.mark.parametrize(
     ("motion", "value", "actual"),
     [

@@ -18,7 +18,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Magnet(LawElement):
-    """Two poles that attract each other with the force k/(d² + a²)."""
+    """Two poles that attract each other with k/(d² + a²), k = `strength` and a = `size`."""
 
     kind: ClassVar[str] = "magnet"
     name: str
@@ -93,9 +93,9 @@ def test_a_new_element_is_linearized_and_differentiated() -> None:
     slope = (energy(angle + h) - energy(angle - h)) / (2 * h)
     curvature = (energy(angle + h) - 2 * energy(angle) + energy(angle - h)) / h**2
     assert abs(slope) < 1e-6
-    expected = np.sqrt(curvature / 1.01) / (2 * np.pi)
+    expected = np.sqrt(curvature / 1.01) / (2 * np.pi)  # 1.01 kg m²: inertia about the pin
     assert result.frequencies[0] == pytest.approx(expected, rel=1e-6)
-    # The tolerance of a run is an error of its differences
+    # A small tolerance, since it limits the accuracy of the differences of runs
     options = {"t_end": 0.3, "dt": 1e-3, "start": {"pin": 0.5}, "tolerance": 1e-10}
     runs = mbd.run_sensitivities(lambda p: pendulum(p["k"]), {"k": 0.5}, **options)
     last = lambda run: run.joint("pin").rotation[-1]  # noqa: E731
@@ -105,6 +105,6 @@ def test_a_new_element_is_linearized_and_differentiated() -> None:
         ends = [last(mbd.simulate(pendulum(0.5 + d), **options)) for d in (step, -step)]
         return (ends[0] - ends[1]) / (2 * step)
 
-    # Without the error of second order (Richardson)
+    # Richardson's extrapolation removes the error of second order
     extrapolated = (4 * slope_of_runs(2e-3) - slope_of_runs(4e-3)) / 3
     assert runs.derivative(last)["k"] == pytest.approx(extrapolated, rel=2e-5)

@@ -16,7 +16,10 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Ellipsoid(mbd.mechanism.JointRelation):
-    """A point on the surface (x/a)² + (y/b)² + (z/c)² = 1 in the axes of the first frame."""
+    """A point on (x/a)² + (y/b)² + (z/c)² = `size` in the axes of the first frame.
+
+    The initial position of the point determines `size`.
+    """
 
     kind: ClassVar[str] = "ellipsoid"
     rows: ClassVar[dict[int, str]] = {0: "distance from the surface"}

@@ -101,7 +101,7 @@ def model(script: Path) -> dict[str, Any]:
 
 
 def current_of(run: mbd.results.Solution) -> np.ndarray:
-    """Return the current from the velocity of the bob, without the element."""
+    """Return the current B·v for R = 1 Ω from the velocity of the bob, without the element."""
     velocity: np.ndarray = run.body("bob").velocity @ (3.0, 4.0, 0.0)
     return velocity
 
@@ -135,13 +135,13 @@ def test_outputs_and_files(model: dict[str, Any], tmp_path: Path) -> None:
     whole = mbd.simulate(model["system"](), **TIMES)
     run = mbd.simulate(model["system"](), outputs=NAMES, **TIMES)
     path = run.save(tmp_path / f"run{MPI.COMM_WORLD.rank}.npz")
-    for part in (run, mbd.results.Solution.load(path, model["system"]())):
-        values = part.histories()
+    for solution in (run, mbd.results.Solution.load(path, model["system"]())):
+        values = solution.histories()
         assert np.array_equal(values[NAMES[0]], whole.element("coil").current)
         assert np.array_equal(values[NAMES[1]], whole.element("coil").flux[:, 1])
-        assert part.to_xarray()[NAMES[1]].attrs["units"] == "V s"
+        assert solution.to_xarray()[NAMES[1]].attrs["units"] == "V s"
         with pytest.raises(InputError) as error:
-            part.element("coil").flux
+            solution.element("coil").flux
         assert error.value.value == "coil.flux"
     with pytest.raises(InputError) as error:
         whole.to_csv(tmp_path / "none.csv", ["coil.currant"])
@@ -154,7 +154,8 @@ def test_linearization_and_fmu(model: dict[str, Any], script: Path) -> None:
     state = mbd.equilibrium(model["system"]())
     result = mbd.linearize(model["system"](), state, inputs=["motor"], outputs=NAMES)
     assert result.outputs == tuple(NAMES)
-    # At rest the current is 3 A s/m times the velocity of the tip, at 1 m: the damping is 9 N m s
+    # The current is 3 A s/m times the velocity of the tip, at 1 m from the pin: the damping is
+    # 9 N m s. The response is compared at 1 Hz
     inertia, stiffness, s = 1.01, 9.81, 2j * np.pi
     expected = 3.0 * s / (inertia * s**2 + 9.0 * s + stiffness)
     assert result.response([1.0])[0, 0, 0] == pytest.approx(expected, rel=1e-6)

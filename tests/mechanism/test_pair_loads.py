@@ -18,7 +18,7 @@ Array = np.ndarray
 
 def mixed_law(motion: mbd.mechanism.PairMotion) -> tuple[Array, Array, Array]:
     """Return forces, moments and rates that depend on all arguments without any symmetry."""
-    d, R, v, w, x = motion[1:]
+    d, R, v, w, x = motion[1:]  # displacement, rotation, velocity, angular velocity and states
     force = np.array([d @ d, d[0] * R[1, 2], v[1] * w[2]]) + 0.3 * v + x[0] * d
     moment = np.cross(d, v) + 2.0 * motion.rotation_vector + w * x[1] ** 2 + np.sin(motion.time)
     return force, moment, np.array([x[1] - d[0] * x[0], v @ w])
@@ -32,6 +32,7 @@ def test_derivatives_are_those_of_the_wrenches(seed: int) -> None:
         random_pair(rng),
         rng.normal(size=2),
     )
+    # D: derivatives by the poses; E: by the velocities of both frames and the states
     D, E = load.derivatives(pair, 0.3, x)
     by_pose = differences(lambda d: load.wrenches(moved(pair, d), 0.3, x), 12)
     by_speed = differences(
@@ -46,7 +47,7 @@ def test_derivatives_are_those_of_the_wrenches(seed: int) -> None:
 
 
 class ExactSpring:
-    """A linear spring with its derivatives."""
+    """A linear spring with a rotational damper, and their derivatives."""
 
     def __call__(self, motion: mbd.mechanism.PairMotion) -> tuple[Array, Array]:
         return -40.0 * motion.displacement, -3.0 * motion.omega
@@ -80,14 +81,14 @@ def test_forces_balance_and_rotate_with_the_mechanism(seed: int) -> None:
     Q, shift, spin, speed = exp_rotation(rng.normal(size=3)), *rng.normal(size=(3, 3))
 
     def carried(p: Array, R: Array, u: Array) -> tuple[Array, Array, Array]:
-        """Return the motion of a frame after and during a rigid motion."""
+        """Return a frame rotated by Q and shifted, with the velocity of a rigid motion added."""
         position = shift + Q @ p
         velocity = Q @ u[:3] + speed + np.cross(spin, position)
         return position, Q @ R, np.concatenate([velocity, Q @ u[3:] + spin])
 
-    other = FramePair(*carried(pair.p1, pair.Q1, pair.u1), *carried(pair.p2, pair.Q2, pair.u2))
+    image = FramePair(*carried(pair.p1, pair.Q1, pair.u1), *carried(pair.p2, pair.Q2, pair.u2))
     rotated = (w[:12].reshape(4, 3) @ Q.T).ravel()
-    assert np.allclose(load.wrenches(other), np.concatenate([rotated, w[12:]]), atol=1e-12)
+    assert np.allclose(load.wrenches(image), np.concatenate([rotated, w[12:]]), atol=1e-12)
 
 
 def test_a_law_reproduces_a_spring_in_a_simulation() -> None:
@@ -118,13 +119,13 @@ def test_a_law_reproduces_a_spring_in_a_simulation() -> None:
 
 
 # ---- states -------------------------------------------------------------------------------------
-STIFFNESS, DAMPING, MASS, GUIDE = 2e3, 30.0, 2.0, 500.0
+STIFFNESS, DAMPING, MASS, GUIDE = 2e3, 30.0, 2.0, 500.0  # N/m, N s/m, kg, N/m
 
 
 def maxwell(motion: mbd.mechanism.PairMotion) -> tuple[Array, Array, Array]:
-    """Return force, moment and rates of a spring in series with a damper, beside a spring along z.
+    """Return force, moment and rates of a spring in series with a damper, and a parallel spring.
 
-    The states are the stretch of the first spring, m, shape (3,).
+    The states are the stretch of the first spring, m, shape (3,). The parallel spring acts along z.
     """
     stretch = motion.states
     force = -STIFFNESS * stretch - np.array([0, 0, GUIDE]) * motion.displacement
@@ -132,7 +133,7 @@ def maxwell(motion: mbd.mechanism.PairMotion) -> tuple[Array, Array, Array]:
 
 
 def sliding_mass(stretch: float = 0.0) -> mbd.System:
-    """Return a mass on a vertical guide with such a damper."""
+    """Return a mass on a vertical guide with the load `maxwell`; its spring is stretched, m."""
     ground = mbd.Ground({"o": mbd.Frame()})
     bob = mbd.RigidBody("bob", MASS, [0.01] * 3, frames={"c": mbd.Frame()})
     guide = mbd.prismatic("guide", ground.frame("o"), bob.frame("c"))
@@ -141,7 +142,7 @@ def sliding_mass(stretch: float = 0.0) -> mbd.System:
     return mbd.System([ground, bob], [guide], loads=[load], gravity=(0, 0, -9.81))
 
 
-# Rates of the position z, its velocity and the stretch of the spring
+# Matrix of the rates of the position z, its velocity and the stretch of the spring
 MAXWELL = np.array([[0, 1, 0], [-GUIDE / MASS, 0, -STIFFNESS / MASS], [0, 1, -STIFFNESS / DAMPING]])
 
 
@@ -165,10 +166,10 @@ def test_equilibrium_and_poles_of_a_maxwell_damper() -> None:
     system = sliding_mass(0.05)
     state = mbd.equilibrium(system)
     assert state.q[2] == pytest.approx(-MASS * 9.81 / GUIDE)
-    assert np.allclose(state.v, 0.0, atol=1e-12)  # the damper relaxes
+    assert np.allclose(state.v, 0.0, atol=1e-12)  # at rest, without stretch of the spring
     result = mbd.linearize(system, state, outputs=["damper.states.3", "bob.position.z"])
     poles = np.linalg.eigvals(MAXWELL)
-    lateral = [-STIFFNESS / DAMPING] * 2
+    lateral = [-STIFFNESS / DAMPING] * 2  # the stretch decays without motion along x and y
     expected = np.concatenate([poles[poles.imag >= 0], lateral])
     assert np.allclose(np.sort_complex(result.poles), np.sort_complex(expected), rtol=1e-8)
     assert result.matrices[0].shape == (5, 5)
@@ -197,7 +198,7 @@ def test_a_pi_controller_has_no_error_in_equilibrium_and_the_poles_of_its_polyno
     inertia, moment = mass * (1 / 3 + 0.05**2 / 12), mass * 9.81 * 0.5
     state = mbd.equilibrium(system)
     assert state.angles[0] == pytest.approx(1.0, abs=1e-9)
-    assert state.v[-1] == pytest.approx(moment * np.cos(1.0) / 1500.0)
+    assert state.v[-1] == pytest.approx(moment * np.cos(1.0) / 1500.0)  # the integral of the error
     poles = mbd.linearize(system, state).poles
     roots = np.roots([inertia, 60.0, 800.0 - moment * np.sin(1.0), 1500.0])
     expected = np.sort_complex(roots[roots.imag >= 0])
@@ -229,8 +230,8 @@ def test_a_state_replaces_an_auxiliary_body() -> None:
             mbd.prismatic("rail", ground.frame("rail"), memory.frame("rail")),
         ]
         system = mbd.System([ground, arm, memory], joints, loads=loads, gravity=(0, -9.81, 0))
-        other = mbd.simulate(system, t_end=1.0, dt=1e-3)
-        deviations.append(run.joint("base").rotation - other.joint("base").rotation)
+        with_body = mbd.simulate(system, t_end=1.0, dt=1e-3)
+        deviations.append(run.joint("base").rotation - with_body.joint("base").rotation)
     largest = [np.abs(deviation).max() for deviation in deviations]
     assert largest[0] < 4e-3
     assert np.allclose(deviations[0], 2 * deviations[1], atol=0.05 * largest[0])
@@ -239,6 +240,7 @@ def test_a_state_replaces_an_auxiliary_body() -> None:
 def test_states_have_exact_derivatives_with_respect_to_parameters() -> None:
     build = lambda p: controlled_arm(p["gain"])  # noqa: E731
     result = mbd.run_sensitivities(build, {"gain": 1500.0}, t_end=0.3, dt=2e-3)
+    # The central difference is divided by 2 h = 1
     runs = [mbd.simulate(controlled_arm(1500.0 + h), t_end=0.3, dt=2e-3) for h in (0.5, -0.5)]
     for quantity in (
         lambda run: run.joint("base").rotation[-1],
@@ -256,8 +258,8 @@ def test_states_are_saved_and_a_run_continues_equally(tmp_path: object) -> None:
     loaded = mbd.results.Solution.load(f"{tmp_path}/run.npz", controlled_arm())
     for run in (stored, loaded):
         assert np.array_equal(run.element("motor").states, whole.element("motor").states)
-    few = mbd.simulate(system, t_end=0.2, dt=1e-3, outputs=["motor.states.1"])
-    assert np.array_equal(few.to_xarray()["motor.states.1"], whole.element("motor").states[:, 0])
+    part = mbd.simulate(system, t_end=0.2, dt=1e-3, outputs=["motor.states.1"])
+    assert np.array_equal(part.to_xarray()["motor.states.1"], whole.element("motor").states[:, 0])
     later = mbd.dynamics.consistent_state(system, v={"motor.states": [0.01]})
     assert later.v[-1] == 0.01
     assert "motor.states" not in whole.names()

@@ -1,4 +1,4 @@
-"""Distributed loads: the power of a particle's forces, exact derivatives, and motions."""
+"""Distributed loads: the power of forces on particles, exact derivatives, and motions."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ from tests.models.rods import rod
 RNG = np.random.default_rng(5)
 X = RNG.uniform(-1, 1, (7, 3))
 """Positions of the particles of a body, each with a mass of 0.3 kg and a force of its own."""
+# Displacements of the particles in four modes
 PSI = 0.1 * RNG.uniform(-1, 1, (4, 7, 3))
 FORCES = RNG.uniform(-1, 1, (7, 3))
 
@@ -45,6 +46,7 @@ FORCES = RNG.uniform(-1, 1, (7, 3))
 def loaded_body() -> ReducedBody:
     """Return particles with four modes, and the forces on them as a load pattern."""
     shapes = np.concatenate([X[None], PSI])
+    # Row 0 of the moments is that of the positions, the others are those of the modes
     H = 0.3 * np.einsum("kia,lib->klab", shapes, shapes)
     pattern = LoadPattern(
         "wind",
@@ -99,7 +101,10 @@ def test_derivatives_of_the_rows() -> None:
 
 
 def windmill(value: object, of: object = None) -> System:
-    """Return the body free in space, and a rotor; the load may depend on the motion of both."""
+    """Return a free body with a distributed load of amplitude `value`, and a rotor.
+
+    The amplitude may depend on the motion `of` both bodies.
+    """
     body = FlexibleBody("sail", loaded_body(), damping_ratio=0.0)
     rotor = RigidBody("rotor", 1.0, np.ones(3), frames={"axis": Frame(), "rim": Frame((0.3, 0, 0))})
     ground = Ground({"axis": Frame()})
@@ -141,19 +146,19 @@ def test_jacobian_of_a_load_that_depends_on_a_motion(source: str) -> None:
         eqs.residual(0.3)
         return eqs.rows.copy()
 
-    nothing = np.zeros(len(v0))
-    rows(nothing, nothing)
+    zero = np.zeros(len(v0))
+    rows(zero, zero)
     tangent, blocks = eqs.tangent(0.3), eqs.tangent_blocks(0.3)
     for k, unit in enumerate(np.eye(len(v0))):
-        by_q = (rows(h * unit, nothing) - rows(-h * unit, nothing)) / (2 * h)
-        by_v = (rows(nothing, h * unit) - rows(nothing, -h * unit)) / (2 * h)
+        by_q = (rows(h * unit, zero) - rows(-h * unit, zero)) / (2 * h)
+        by_v = (rows(zero, h * unit) - rows(zero, -h * unit)) / (2 * h)
         np.testing.assert_allclose(tangent.K[:, k], by_q, atol=2e-5)
         np.testing.assert_allclose(tangent.C[:, k], by_v, atol=2e-6)
     for dense, sparse in ((tangent.K, blocks.K), (tangent.C, blocks.C)):
         for (row, column), block in sparse.items():
             part = system.v_slices[row], system.v_slices[column]
             np.testing.assert_allclose(block, dense[part], atol=1e-12)
-    assert eqs.loads.couplings()[1] == (set() if source == "own body" else {2})
+    assert eqs.loads.couplings()[1] == (set() if source == "own body" else {2})  # body 2: the rotor
 
 
 def driven_rod(p: Mapping[str, float], kind: str) -> System:
@@ -237,7 +242,7 @@ def test_the_momentum_is_the_impulse_of_the_load() -> None:
 
 
 def test_a_quasi_static_start_has_inertia_relief() -> None:
-    """K η = ∫Ψᵀ(f − ρ(a₀ + α×x)) with the rigid acceleration that the load causes.
+    """K η = ∫Ψᵀ(f − ρ(a₀ + α×x)) with the rigid accelerations a₀, α due to the load f.
 
     This equation holds for the undeformed body. The start uses the deformed one, x + u: the results
     differ by about 1 %.
@@ -299,9 +304,9 @@ def test_bad_loads() -> None:
 def test_a_load_is_saved_and_truncated(tmp_path) -> None:  # type: ignore[no-untyped-def]
     body = loaded_body()
     body.save(tmp_path / "sail.npz")
-    again = ReducedBody.load(tmp_path / "sail.npz").load_pattern("wind")
+    loaded = ReducedBody.load(tmp_path / "sail.npz").load_pattern("wind")
     for part in ("force", "moment", "modes", "moments"):
-        np.testing.assert_array_equal(getattr(again, part), getattr(body.loads[0], part))
-    some = body.selected([4, 2]).load_pattern("wind")
-    np.testing.assert_array_equal(some.modes, body.loads[0].modes[[1, 3]])
-    np.testing.assert_array_equal(some.moments, body.loads[0].moments[[1, 3]])
+        np.testing.assert_array_equal(getattr(loaded, part), getattr(body.loads[0], part))
+    selected = body.selected([4, 2]).load_pattern("wind")
+    np.testing.assert_array_equal(selected.modes, body.loads[0].modes[[1, 3]])
+    np.testing.assert_array_equal(selected.moments, body.loads[0].moments[[1, 3]])

@@ -56,6 +56,7 @@ def test_an_offset_that_contradicts_the_placement_holds_with_a_warning(offset: f
     (warning,) = [w.message for w in records]
     assert warning.quantity == "motion of a body in the assembly"
     chord = 2 * 0.1 * np.sin((np.pi / 3 - offset) / 2)  # motion of the pin
+    # The size of the box around the placed frames is its height
     assert warning.value == pytest.approx(chord / (0.1 * np.sin(np.pi / 3)), rel=1e-9)
     assert records[0].filename == __file__
     assert run.joint("main").rotation[0] == pytest.approx(offset, abs=1e-12)

@@ -80,6 +80,7 @@ def test_a_point_acts_as_the_interface_with_its_motion(kind: str) -> None:
     point, interface = swing(kind, "tip"), swing(kind, "right")
     assert np.ptp(interface.q, axis=0).max() > 1e-3
     np.testing.assert_allclose(point.q, interface.q, atol=1e-9)
+    # Only the name is needed, so any frame will do
     name = (parts(kind, ("a", "b")).get("joints") or parts(kind, ("a", "b"))["loads"])[0].name
     np.testing.assert_allclose(
         point.element(name).force,

@@ -54,7 +54,7 @@ def test_a_nut_falls_with_the_inertia_of_its_rotation(
 
 
 def test_full_turns_of_a_screw_follow_from_its_position() -> None:
-    """A later start several turns away is consistent, also in another system."""
+    """A later start several turns away is consistent, and a driver may prescribe many turns."""
     system = nut(0.01)
     run = mbd.simulate(system, t_end=1.0, dt=0.02)
     assert abs(run.joint("screw").rotation[-1]) > 4 * np.pi
@@ -190,9 +190,9 @@ def test_both_shafts_rotate_by_the_same_angle(bend: float) -> None:
         mbd.analyses.kinematic_analysis(system, times),
     ]
     for run in runs:
-        two = rotation_matrices(run.body("two").rotation)
+        rotations = rotation_matrices(run.body("two").rotation)
         start = turned(bend, 0, 0)
-        turns = np.array([start.T @ R for R in two])
+        turns = np.array([start.T @ R for R in rotations])
         angles = np.unwrap(np.arctan2(turns[:, 1, 0], turns[:, 0, 0]))
         assert np.allclose(angles, run.joint("in").rotation, atol=1e-12)
         assert np.allclose(run.joint("joint").displacement, 0, atol=1e-12)
@@ -332,7 +332,8 @@ def test_rolling_down_an_incline(kind: str, ratio: float, angle: float) -> None:
 def leaning_disc(lean: float, precession: float, radius: float) -> tuple[mbd.System, float]:
     """Return a disc in steady precession, and the radius of the circle of its centre.
 
-    With the axis f at the angle θ from the normal n, ω = Ω (n − f cos θ) + w f, the moment about
+    The axis f is at the angle θ, `lean`, from the normal n. With the rate Ω of precession and the
+    spin w, ω = Ω (n − f cos θ) + w f. A and C are the moments of inertia. The moment about
     the centre requires (C + m r²) w Ω sin θ − A Ω² sin θ cos θ + m g r cos θ = 0.
     """
     m, A, C = 1.2, 0.25 * 1.2 * radius**2, 0.5 * 1.2 * radius**2
@@ -389,6 +390,7 @@ def test_a_wobbling_disc_keeps_its_energy(seed: int) -> None:
         R = rotation_matrices(body.rotation)
         f, n = R[:, :, 2], np.array([0, 0, 1.0])
         c, s = f @ n, np.linalg.norm(np.cross(f, n), axis=1)
+        # From the centre to the lowest point of the disc
         arm = -0.3 * (n - c[:, None] * f) / s[:, None]
         slip = body.velocity + np.cross(np.einsum("tij,tj->ti", R, body.omega), arm)
         assert np.abs(slip[:, :2]).max() < 1e-7
@@ -419,7 +421,7 @@ def sleigh(arm: float, mass: float, inertia: float, spin: float) -> mbd.System:
 
 @pytest.mark.parametrize(("arm", "mass", "inertia"), [(0.4, 2.0, 0.3), (0.1, 1.0, 0.05)])
 def test_chaplygin_sleigh(arm: float, mass: float, inertia: float) -> None:
-    """ω = ω₀/cosh bt and v = k ω₀ tanh bt with k² = J/m + a² and b = a ω₀/k."""
+    """ω = ω₀/cosh bt and v = k ω₀ tanh bt along the edge, with k² = J/m + a² and b = a ω₀/k."""
     k, spin = np.sqrt(inertia / mass + arm**2), 3.0
     errors = []
     for dt in (0.02, 0.01):
@@ -462,7 +464,7 @@ def test_steppers(method: str) -> None:
 
 def test_implicit_euler_and_sparse_matrices() -> None:
     system = sleigh(0.4, 2.0, 0.3, 3.0)
-    exact = 3.0 / np.cosh(0.4 * 3.0 / np.sqrt(0.3 / 2.0 + 0.16) * 0.2)
+    exact = 3.0 / np.cosh(0.4 * 3.0 / np.sqrt(0.3 / 2.0 + 0.16) * 0.2)  # after 20 steps of 10 ms
     steppers = [
         (mbd.dynamics.ImplicitEuler(system), 0.03),
         (mbd.dynamics.Stepper(system, sparse=True), 1e-4),

@@ -11,12 +11,12 @@ import dolfinx_mbd as mbd
 def chain(scale: float, small: float, speed: float) -> mbd.System:
     """Return a body on a spring, and a load with two decoupled states.
 
-    The states are scale·e^(−at) and small·e^(−bt).
+    The states are scale·exp(−at) and small·exp(−bt) with a = `speed` and b = 3 `speed`.
     """
 
     def law(motion: mbd.mechanism.PairMotion) -> tuple[tuple[float, ...], ...]:
-        one, two = motion.states
-        return (0, 0, 1e-3 * one / scale), (0, 0, 0), (-speed * one, -3.0 * speed * two)
+        first, second = motion.states
+        return (0, 0, 1e-3 * first / scale), (0, 0, 0), (-speed * first, -3.0 * speed * second)
 
     ground = mbd.Ground({"o": mbd.Frame()})
     bob = mbd.RigidBody("bob", 2.0, [0.01] * 3, position=(0, 0, 1), frames={"c": mbd.Frame()})
@@ -32,9 +32,9 @@ def chain(scale: float, small: float, speed: float) -> mbd.System:
 @pytest.mark.parametrize("small", [1e-12, 1e3])
 def test_decay(scale: float, small: float) -> None:
     run = mbd.simulate(chain(scale, small, 5.0), t_end=1.0, dt=1e-3)
-    one, two = run.element("law").states.T
-    assert np.allclose(one, scale * np.exp(-5.0 * run.time), rtol=0, atol=1e-5 * scale)
-    assert np.allclose(two, small * np.exp(-15.0 * run.time), rtol=0, atol=1e-4 * small)
+    first, second = run.element("law").states.T
+    assert np.allclose(first, scale * np.exp(-5.0 * run.time), rtol=0, atol=1e-5 * scale)
+    assert np.allclose(second, small * np.exp(-15.0 * run.time), rtol=0, atol=1e-4 * small)
 
 
 def test_a_fast_state_does_not_limit_the_step() -> None:
@@ -53,6 +53,7 @@ def test_round_off_of_a_large_state_at_rest() -> None:
     ground = mbd.Ground({"o": mbd.Frame()})
     bob = mbd.RigidBody("bob", 1.0, [0.01] * 3, frames={"c": mbd.Frame()})
     guide = mbd.prismatic("guide", ground.frame("o"), bob.frame("c"))
+    # The initial state holds the weight: 1e-6 · 9.81e6 N
     load = mbd.JointLoad("hold", "guide", "displacement", hold, states=[9.81e6])
     system = mbd.System([ground, bob], [guide], loads=[load], gravity=(0, 0, -9.81))
     state = mbd.equilibrium(system)

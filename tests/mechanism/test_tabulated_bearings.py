@@ -132,8 +132,8 @@ def test_a_rotor_moves_as_its_coefficients_say(speed: float) -> None:
     system = rotor(speed, outside="nearest")
     run = mbd.simulate(system, t_end=0.02, dt=2e-5)
     K, C = mbd.mechanism.BearingTable.read(FILES / "table.csv").matrices(speed)[0][:, :2, :2]
-    A = np.block([[np.zeros((2, 2)), np.eye(2)], [-K / MASS, -C / MASS]])
-    exact = np.array([scipy.linalg.expm(A * t)[:2, 0] * 1e-5 for t in run.time])
+    matrix = np.block([[np.zeros((2, 2)), np.eye(2)], [-K / MASS, -C / MASS]])
+    exact = np.array([scipy.linalg.expm(matrix * t)[:2, 0] * 1e-5 for t in run.time])
     film = run.element("film")
     assert np.abs(film.displacement[:, :2] - exact).max() < 1e-4 * 1e-5
     assert np.allclose(film.rotation_rate, speed, rtol=1e-12)

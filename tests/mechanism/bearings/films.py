@@ -8,19 +8,24 @@ from dolfinx_mbd.kernels.rotations import exp_rotation
 from dolfinx_mbd.mechanism.bearings import FilmBearing
 from dolfinx_mbd.mechanism.force_elements import FramePair
 
+# m, m, m, Pa s, rad/s
 RADIUS, LENGTH, CLEARANCE, VISCOSITY, SPEED = 0.05, 0.02, 1e-4, 0.01, 300.0
 ENDS = ("ground", "bore"), ("rotor", "journal")
 SIZES = *ENDS, RADIUS, LENGTH, CLEARANCE
 
 
 def journal_pair(rng: np.random.Generator, eccentricity: float, *, tilt: float = 0.0) -> FramePair:
-    """Return a journal in a bore, with random position, slope and motion of both."""
+    """Return frames of a bore and its journal with random directions and velocities.
+
+    The distance of the axes is `eccentricity` times the clearance, and the slope of the journal is
+    `tilt` times clearance over length.
+    """
     Q1 = exp_rotation(rng.normal(size=3))
     lean = np.append(rng.normal(size=2), 0.0)
     lean *= tilt * CLEARANCE / LENGTH / np.linalg.norm(lean)
     d = np.append(rng.normal(size=2), 0.0)
     d *= eccentricity * CLEARANCE / np.linalg.norm(d)
-    d[2] = 0.2 * LENGTH
+    d[2] = 0.2 * LENGTH  # axial position of the journal
     p1, u1 = rng.normal(size=3), rng.normal(size=6)
     rate = np.append(rng.normal(size=2), 0.0) * 0.2 * CLEARANCE * SPEED
     p2 = p1 + Q1 @ d
@@ -34,7 +39,7 @@ def journal_pair(rng: np.random.Generator, eccentricity: float, *, tilt: float =
 def scaled_differences(
     element: FilmBearing, pair: FramePair, *, of_pose: bool, step: float = 3e-6
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return central differences of the wrenches (12, 12), and the step of each column."""
+    """Return central differences of the wrenches (12, 12), and the steps of the columns (12,)."""
     lengths = [CLEARANCE] * 3 + [CLEARANCE / LENGTH] * 3
     sizes = np.array(lengths * 2) * (step if of_pose else step * SPEED)
     columns = []

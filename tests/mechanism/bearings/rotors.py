@@ -11,7 +11,7 @@ from dolfinx_mbd.mechanism.bearings import FilmBearing
 def rigid_rotor(
     film: FilmBearing, mass: float, speed: float, load: float, place: np.ndarray
 ) -> mbd.System:
-    """Return a rigid rotor in an oil film, with a load along −y.
+    """Return a rigid rotor at `place` (x, y) in an oil film, with a load along −y.
 
     The film is between the frames 'bore' of the ground and 'journal' of the rotor.
     """

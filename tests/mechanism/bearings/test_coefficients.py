@@ -1,4 +1,9 @@
-"""Equilibrium, stiffness and damping: tables of Ocvirk and of Lund and Thomsen, and whirl."""
+"""Equilibrium, stiffness and damping: tables of Ocvirk and of Lund and Thomsen, and whirl.
+
+`film_loads` returns the loads g of the journal (force, its first moment, drag torque), their
+derivatives, and facts: smallest gap, peak pressure, side flow and friction power. The motion y of
+the journal contains position and slope, their rates, and the speed.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +29,11 @@ from tests.mechanism.bearings.rotors import rigid_rotor
 from tests.mechanism.bearings.test_short_bearing import TABLE
 
 FILM = ShortBearing("film", *SIZES, VISCOSITY)
-UNIT = VISCOSITY * SPEED * RADIUS * LENGTH**3 / CLEARANCE**2
+UNIT = VISCOSITY * SPEED * RADIUS * LENGTH**3 / CLEARANCE**2  # of force
 LOAD = 0.750381 * UNIT  # relative eccentricity 0.5
 
-# J. W. Lund, K. K. Thomsen, 1978: S, ε, φ, Kxx, Kxy, Kyx, Kyy, Bxx, Bxy = Byx, Byy
+# J. W. Lund, K. K. Thomsen, 1978: Sommerfeld number S, relative eccentricity ε, attitude angle φ
+# in degrees; dimensionless stiffnesses Kxx, Kxy, Kyx, Kyy and dampings Bxx, Bxy = Byx, Byy
 LUND = [
     (1.656, 0.244, 65.85, 1.69, 5.06, -2.20, 1.95, 9.93, 2.15, 4.80),
     (0.580, 0.477, 51.01, 2.67, 3.70, -0.78, 1.75, 6.96, 1.94, 2.40),
@@ -42,8 +48,8 @@ def test_ocvirk(turn: float) -> None:
     result = bearing_coefficients(FILM, [SPEED] * len(TABLE), loads)
     assert np.allclose(result.eccentricity, [e for e, *_ in TABLE], rtol=3e-6)
     assert np.allclose(result.attitude, [phi for *_, phi in TABLE], atol=3e-4)
-    back = bearing_coefficients(FILM, [-SPEED], [LOAD * direction])
-    assert back.attitude[0] == pytest.approx(53.6802, abs=3e-4)
+    backward = bearing_coefficients(FILM, [-SPEED], [LOAD * direction])
+    assert backward.attitude[0] == pytest.approx(53.6802, abs=3e-4)
 
 
 @pytest.mark.slow
@@ -51,7 +57,7 @@ def test_ocvirk(turn: float) -> None:
 def test_lund_and_thomsen(row: tuple[float, ...]) -> None:
     """Two axial grooves of 20°, L/D = 0.5; x is along the load."""
     S, e, phi, kxx, kxy, kyx, kyy, bxx, bxy, byy = row
-    L, revolutions = RADIUS, SPEED / (2 * np.pi)
+    L, revolutions = RADIUS, SPEED / (2 * np.pi)  # L = D/2
     load = VISCOSITY * revolutions * L * 2 * RADIUS * (RADIUS / CLEARANCE) ** 2 / S
     grooves = [OilSupply(0.0, angle=sign * np.pi / 2, arc=np.radians(20)) for sign in (1, -1)]
     film = FiniteBearing(
@@ -150,6 +156,7 @@ def test_a_load_that_presses_the_journal_through_the_film(
     with pytest.raises(SolverError, match=r"'journal 3'.*through the film"):
         bearing_coefficients(film, [SPEED], (0.0, -1e6))
     with pytest.warns(ModelRangeWarning, match="'journal 3'") as records:
+        # The loads leave a gap smaller than the roughness
         table = bearing_coefficients(film, [SPEED], (0.0, -7e4 if kind is ShortBearing else -3e4))
     warning = records[0].message
     assert isinstance(warning, ModelRangeWarning) and warning.quantity == "film thickness"
@@ -168,7 +175,7 @@ def test_an_overload_in_a_run(kind: type[ShortBearing | FiniteBearing], force: f
 
 @pytest.mark.parametrize("kind", [ShortBearing, FiniteBearing])
 def test_halved_steps_resolve_an_overload(kind: type[ShortBearing | FiniteBearing]) -> None:
-    """The journal reaches the place that it reaches with short steps; a warning names the film."""
+    """The thinnest film of a run is that of short steps, and a warning names the film."""
     least = []
     for dt in (5e-5, 5e-6):
         film = kind("journal 3", *ENDS, 0.02, 0.01, 2e-5, 0.01)

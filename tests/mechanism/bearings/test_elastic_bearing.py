@@ -1,4 +1,9 @@
-"""Bearings with elastic bores: derivatives, rigid limit, equilibrium with the pressure, input."""
+"""Bearings with elastic bores: derivatives, rigid limit, equilibrium with the pressure, input.
+
+`film_loads` returns the loads g of the journal (force, its first moment, drag torque), their
+derivatives, and facts: smallest gap, peak pressure, side flow and friction power. The motion y of
+the journal contains position and slope, their rates, and the speed.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +21,7 @@ from dolfinx_mbd.mechanism.bearings import ElasticBearing, FiniteBearing
 from dolfinx_mbd.mechanism.bearings.finite_bearing import Cavitation
 from dolfinx_mbd.mechanism.force_elements import FramePair
 
+# m, m, m, Pa s
 RADIUS, LENGTH, CLEARANCE, OIL = 0.02, 0.016, 3e-5, 0.01
 SIZES = RADIUS, LENGTH, CLEARANCE, OIL
 MASS, NATURAL = 0.4, 1e5  # kg; rad/s of the softest mode of the bore
@@ -23,7 +29,7 @@ MASS, NATURAL = 0.4, 1e5  # kg; rad/s of the softest mode of the bore
 
 def elastic_body(softness: float = 1.0) -> mbd.ReducedBody:
     """Return a ring whose modes are patterns of its bore, without inertia coupling."""
-    count = 15  # two harmonics
+    count = 15  # around: the mean and two harmonics, 5; along the axis: 3
     patterns = np.eye(count).reshape(5, 3, count)
     H = np.zeros((count + 1, count + 1, 3, 3))
     H[0, 0] = np.eye(3) * MASS * RADIUS**2
@@ -48,7 +54,7 @@ def bearing(body: mbd.ReducedBody, **options: Any) -> ElasticBearing:
 
 
 def pair(rng: np.random.Generator) -> FramePair:
-    """Return poses and velocities of a misaligned journal at 60 % of the clearance."""
+    """Return poses and velocities of a misaligned journal at 58 % of the clearance."""
     Q1 = exp_rotation(rng.normal(size=3))
     e = Q1 @ np.array([0.5, -0.3, 4.0]) * CLEARANCE
     Q2 = Q1 @ exp_rotation(np.array([2e-4, 3e-4, 1.0]))
@@ -83,7 +89,7 @@ def test_default_grid(cavitation: Cavitation) -> None:
             supply=supply, cavitation=cavitation,
         )  # fmt: skip
         loads, _, _ = film.film_loads(film.motion_vector((0.0, -34.5e-6), speed=500.0), False, s)
-        forces.append(loads[5:])
+        forces.append(loads[5:])  # on the coefficients of w
     assert np.linalg.norm(forces[0] - forces[1]) < 0.003 * np.linalg.norm(forces[1])
 
 
@@ -98,6 +104,7 @@ def test_derivatives() -> None:
     scale = np.abs(film.wrenches(motion, s)).max()
     lengths = np.concatenate([np.tile([1e-9] * 3 + [1e-6] * 3, 2), np.full(m, 1e-9)])
     speeds = np.concatenate([np.tile([1e-5] * 3 + [1e-2] * 3, 2), np.full(m, 1e-6)])
+    # `number` is 0 for the poses and coefficients, and 1 for their rates
     for columns, steps, number in ((D, lengths, 0), (E, speeds, 1)):
         for k, h in enumerate(steps):
             values = []
@@ -106,9 +113,9 @@ def test_derivatives() -> None:
                 unit[k] = sign * h
                 change = [np.zeros(12), np.zeros(12)]
                 change[number] = unit[:12]
-                t = s.copy()
-                t[number] += unit[12:]
-                values.append(film.wrenches(moved(motion, *change), t))
+                changed = s.copy()
+                changed[number] += unit[12:]
+                values.append(film.wrenches(moved(motion, *change), changed))
             difference = 0.5 * (values[0] - values[1])
             error = np.abs(columns[:, k] * h - difference).max()
             assert error < 1e-4 * np.abs(difference).max() + 1e-9 * scale, (number, k)
@@ -133,7 +140,7 @@ def test_power_is_that_of_shear_and_of_the_pressure_gradient() -> None:
     assert h.min() > 4 * film.asperities.roughness
     loss = (flow[0] * (np.roll(q, -1, axis=0) - q) ** 2).sum()
     loss += (flow[1, :, :-1] * np.diff(q, axis=1) ** 2).sum()
-    friction = OIL * (y[8] * RADIUS) ** 2 * (grid.areas / h).sum()
+    friction = OIL * (y[8] * RADIUS) ** 2 * (grid.areas / h).sum()  # y[8]: speed
     power = wrenches @ np.concatenate([motion.u1, motion.u2, s[1]])
     assert -power == pytest.approx(loss / (12 * OIL) + friction, rel=1e-3)
 
@@ -157,6 +164,7 @@ def test_moments_are_those_of_the_tractions_on_both_surfaces() -> None:
     journal = ((-rotation - gradient) * grid.areas).sum()
     bore = ((rotation - gradient - p * by_angle(w)) * grid.areas).sum()
     inclined = abs((p * by_angle(w) * grid.areas).sum())
+    # Moments about the axis on the journal (11) and on the bore (5)
     assert wrenches[11] == pytest.approx(journal, abs=5e-3 * inclined)
     assert wrenches[5] == pytest.approx(bore, abs=5e-3 * inclined)
 
@@ -219,7 +227,8 @@ def test_a_stiff_bore_is_a_rigid_bore() -> None:
     reference = settled(rigid, stiff, 0.003, 1e-5).element("film")
     history = settled(bearing(stiff), stiff, 0.003, 1e-5).element("film")
     for key in ("displacement", "film_thickness", "peak_pressure"):
-        # the start excites the stiff modes; the method reduces their oscillation by 0.8 per step
+        # The start excites the stiff modes; the method multiplies their oscillation by 0.8 in each
+        # step, so that it has vanished after three outputs, 60 steps
         expected = getattr(reference, key)[3:]
         np.testing.assert_allclose(
             getattr(history, key)[3:], expected, atol=1e-4 * np.abs(expected).max()
@@ -250,8 +259,8 @@ def test_errors() -> None:
         ElasticBearing("film", ("a", "b"), ("c", "d"), 0.021, *SIZES[1:], bore=body.bore("bore"))
     with pytest.raises(InputError, match="bore"):
         ElasticBearing("film", ("a", "b"), ("c", "d"), *SIZES)
-    other = replace(body.bores[0], displacement=2.0 * body.bores[0].displacement)
-    film = bearing(body.replace(bores=(other,)))
+    doubled = replace(body.bores[0], displacement=2.0 * body.bores[0].displacement)
+    film = bearing(body.replace(bores=(doubled,)))
     with pytest.raises(InputError, match="same reduced body"):
         journal_system(film, body, 0.0)
     with pytest.raises(InputError, match="pressure modes"):

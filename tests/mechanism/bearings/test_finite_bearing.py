@@ -1,4 +1,9 @@
-"""Bearings of finite length: limits of short and long bearings, convergence, balance, supply."""
+"""Bearings of finite length: limits of short and long bearings, convergence, balance, supply.
+
+`film_loads` returns the loads g of the journal (force, its first moment, drag torque), their
+derivatives, and facts: smallest gap, peak pressure, side flow and friction power. The motion y of
+the journal contains position and slope, their rates, and the speed.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +41,7 @@ R, C, MU = RADIUS, CLEARANCE, VISCOSITY
 
 
 def bearing(length: float, shape: tuple[int, int], **options: object) -> FiniteBearing:
-    """Return a bearing of a length on a grid of intervals."""
+    """Return a bearing of a length; `shape` has the intervals around the bore and along it."""
     oil = options.pop("oil", MU)
     return FiniteBearing("film", *ENDS, R, length, C, oil, shape=shape, **options)  # type: ignore[arg-type]
 
@@ -48,10 +53,11 @@ def test_short_limit() -> None:
         length = 2 * R * ratio
         short, film = ShortBearing("film", *ENDS, R, length, C, MU), bearing(length, (192, 16))
         y = film.motion_vector((0.5 * C, 0.0), (0.02 * C * SPEED, 0.05 * C * SPEED), speed=SPEED)
-        one, two = short.film_loads(y, False), film.film_loads(y, False)
-        errors.append(np.linalg.norm(one[0][:2] - two[0][:2]) / np.linalg.norm(one[0][:2]))
-        assert two[0][4] == pytest.approx(one[0][4], rel=1e-6)
-        assert two[2][2] == pytest.approx(one[2][2], rel=0.02)
+        ocvirk, finite = short.film_loads(y, False), film.film_loads(y, False)
+        # Results: loads, derivatives, facts; [0][4] is the torque, and [2][2] the side flow
+        errors.append(np.linalg.norm(ocvirk[0][:2] - finite[0][:2]) / np.linalg.norm(ocvirk[0][:2]))
+        assert finite[0][4] == pytest.approx(ocvirk[0][4], rel=1e-6)
+        assert finite[2][2] == pytest.approx(ocvirk[2][2], rel=0.02)
     assert errors[-1] < 3e-3 and errors[0] / errors[1] > 2.5
 
 
@@ -62,7 +68,7 @@ def sommerfeld(theta: np.ndarray, e: float) -> np.ndarray:
 
 
 def test_long_limit_without_rupture() -> None:
-    """A line of oil with a high pressure at the widest gap: Sommerfeld's solution in the middle."""
+    """Oil enters under high pressure at the widest gap; the middle has Sommerfeld's solution."""
     e, p = 0.5, 2e7
     film = bearing(40 * R, (144, 40), supply=[OilSupply(p, angle=0.0, arc=1e-3)])
     y = film.motion_vector((-e * C, 0.0), speed=SPEED)
@@ -73,7 +79,10 @@ def test_long_limit_without_rupture() -> None:
 
 
 def ruptured(e: float) -> tuple[float, float]:
-    """End of the film and peak pressure of the long bearing with Reynolds' boundary condition."""
+    """Return the end of the film and the peak pressure of a long bearing that ruptures.
+
+    At the end, pressure and slope are zero (Reynolds' boundary condition).
+    """
 
     def h(t: float) -> float:
         return C * (1 + e * np.cos(t))
@@ -82,6 +91,7 @@ def ruptured(e: float) -> tuple[float, float]:
         return 6 * MU * SPEED * R**2 * (h(t) - h(end)) / h(t) ** 3
 
     end = brentq(lambda x: quad(rise, 0, x, args=(x,))[0], 1.01 * np.pi, 1.9 * np.pi)
+    # The slope is zero at 2π − end too, where the gap is the same: the peak
     return end, quad(rise, 0, 2 * np.pi - end, args=(end,))[0]
 
 
@@ -111,6 +121,7 @@ def test_entrained_flow_is_of_fourth_order() -> None:
         grid = bearing(R, (n, 4)).grid
         angle = k * grid.theta[:, None] + np.zeros(5)
         grid.update(C * (1.0 + 0.5 * np.cos(angle)), np.zeros((n, 5)), SPEED)
+        # The divergence of the entrained flow over a cell, times 12 μ
         cell = 12.0 * MU * (2.0 * np.pi * R / n) * (R / 4) * np.sin(angle)
         source = -0.25 * SPEED * C * k * cell
         errors.append(np.abs(grid._flow[SOURCE] - source).max() / np.abs(source).max())
@@ -120,6 +131,8 @@ def test_entrained_flow_is_of_fourth_order() -> None:
 
 
 def test_complementarity() -> None:
+    # At each node p ≥ 0, r ≥ 0 and r p = 0. r is the outflow minus the inflow, and q the
+    # isoviscous pressure; flow contains the conductances around (0) and along (1), and a source (2)
     film = bearing(R, (64, 12))
     y = film.motion_vector((0.6 * C, 0.1 * C), (0.0, 0.1 * C * SPEED), speed=SPEED)
     p = film.pressure(y)
@@ -155,6 +168,7 @@ def test_mass_is_conserved_in_a_full_film() -> None:
     assert out == pytest.approx(grid.supply_flow() - (rate * cells).sum(), rel=1e-9)
 
 
+# Relative eccentricity and tilt
 CASES = [(0.5, 0.0), (0.6, 0.2), (0.7, 0.2), (0.7, 0.5), (0.988, 0.02), (1.01, 0.05)]
 
 
@@ -162,7 +176,7 @@ CASES = [(0.5, 0.0), (0.6, 0.2), (0.7, 0.2), (0.7, 0.5), (0.988, 0.02), (1.01, 0
 @pytest.mark.parametrize("alpha", [0.0, 2e-8])
 @pytest.mark.parametrize("modulus", [3e8, 3.0])
 def test_derivatives(case: tuple[float, float], alpha: float, modulus: float) -> None:
-    """In the case (0.7, 0.5) the ends of this long bearing are up to 34 µm inside the bore.
+    """In the case (0.7, 0.5) the ends of this long bearing penetrate the bore by up to 34 µm.
 
     The asperities then push with up to 4e12 N. A step of the velocities changes the force of the
     film by little more than the round-off of this sum, so that only soft asperities show the
@@ -185,7 +199,7 @@ def test_derivatives_for_any_change_of_the_gap(size: float, omega: float) -> Non
     rng = np.random.default_rng(5)
     film = bearing(R, (24, 6), oil=Oil(MU, 1e-8))
     grid, y = film.grid, film.motion_vector((0.5 * C, 0.2 * C), speed=omega)
-    C2 = rng.normal(size=(3, 24, 7))
+    weights = rng.normal(size=(3, 24, 7))
     w, w_rate = size * C * rng.normal(size=(2, 24, 7))
     w_rate *= SPEED
     if size > 0.1:
@@ -197,17 +211,17 @@ def test_derivatives_for_any_change_of_the_gap(size: float, omega: float) -> Non
         p = grid.solve(
             *grid.gap(y, w + step * dw, w_rate + step * dw_rate), omega * (1 + 1e-6 * step)
         )
-        values.append((np.einsum("kij,ij->k", C2, p), grid.loads()[0]))
+        values.append((np.einsum("kij,ij->k", weights, p), grid.loads()[0]))
     grid.solve(*grid.gap(y, w, w_rate), omega)
     H, face = grid._flow[ENTRAINED], grid._flow[FACE]
     is_half = face == 0.25 * (H + np.roll(H, -1, 0))
     assert (is_half.any() and grid.last_gap.min() < 0.0) == (size > 0.1)
-    for k, (gap, rate, speed) in enumerate((grid.gradients(C2), grid.load_gradients())):
+    for k, (gap, rate, speed) in enumerate((grid.gradients(weights), grid.load_gradients())):
         exact = np.einsum("kij,ij->k", gap, dw) + np.einsum("kij,ij->k", rate, dw_rate)
         exact += speed * 1e-6 * omega
         numerical = 0.5 * (values[0][k] - values[1][k])
-        for one, two in zip(np.atleast_1d(exact), numerical, strict=True):
-            assert one == pytest.approx(two, rel=1e-6, abs=1e-8 * np.abs(exact).max())
+        for derivative, change in zip(np.atleast_1d(exact), numerical, strict=True):
+            assert derivative == pytest.approx(change, rel=1e-6, abs=1e-8 * np.abs(exact).max())
 
 
 def test_a_displacement_of_the_bore_is_one_of_the_journal() -> None:
@@ -249,6 +263,7 @@ def test_supply() -> None:
     ]
     film = bearing(R, (72, 10), supply=grooves)
     p = film.pressure(film.motion_vector((0.2 * C, 0.0), speed=SPEED))
+    # Nodes 16 to 20 are at 80° to 100°, within the first groove
     assert np.allclose(p[16:21, 1:-1], 3e5) and np.count_nonzero(np.isclose(p, 2e5)) == 1
     around = bearing(R, (72, 10), supply=[OilSupply(1e5, arc=2 * np.pi, length=0.1 * R)])
     assert np.allclose(around.pressure(film.motion_vector((0, 0), speed=SPEED))[:, 5], 1e5)
@@ -348,7 +363,7 @@ def test_errors(options: dict[str, object], match: str) -> None:
 
 
 def test_largest_hole() -> None:
-    """A hole as wide as the bearing is that without a length; a wider groove has no ends."""
+    """A hole as wide as the bearing equals one without a length; so does a wider groove."""
     hole = {"pressure": 2e5, "angle": 1.0, "arc": 0.5}
     pairs = [
         (OilSupply(**hole, round=True, length=R), OilSupply(**hole, round=True)),

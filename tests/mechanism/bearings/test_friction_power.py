@@ -1,4 +1,9 @@
-"""Friction power and oil flow of bearings: closed forms, balance of power, means over time."""
+"""Friction power and oil flow of bearings: closed forms, balance of power, means over time.
+
+`film_loads` returns the loads g of the journal (force, its first moment, drag torque), their
+derivatives, and facts: smallest gap, peak pressure, side flow and friction power. The motion y of
+the journal contains position and slope, their rates, and the speed.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +23,7 @@ from dolfinx_mbd.mechanism.bearings import (
 from tests.mechanism.bearings.films import CLEARANCE, ENDS, RADIUS, SPEED, VISCOSITY
 
 R, C, MU = RADIUS, CLEARANCE, VISCOSITY
-POWER = 3  # place in the state of a film
+POWER = 3  # index in the third result of `film_loads`
 
 
 def short(length: float, **options: object) -> ShortBearing:
@@ -35,15 +40,15 @@ def finite(length: float, shape: tuple[int, int], **options: object) -> FiniteBe
 @pytest.mark.parametrize("film", [short(0.03), finite(0.07, (24, 8))])
 @pytest.mark.parametrize("speed", [150.0, -420.0])
 def test_petroff(film: FilmBearing, speed: float) -> None:
-    """A centred journal: 2π μ Ω² R³ L/c."""
+    """The friction power of a centred journal is 2π μ Ω² R³ L/c."""
     facts = film.film_loads(film.motion_vector((0, 0), speed=speed), False)[2]
     power = 2 * np.pi * MU * speed**2 * R**3 * film.length / C
-    assert facts[POWER] == pytest.approx(power, rel=1e-3)  # Gregory's weights along the axis
+    assert facts[POWER] == pytest.approx(power, rel=1e-3)  # error of axial weights
 
 
 @pytest.mark.parametrize("e", [0.2, 0.6, 0.85])
 def test_short_bearing(e: float) -> None:
-    """Torque of the journal: Petroff's torque over √(1 − ε²), and half of e times the load."""
+    """The torque is Petroff's torque over √(1 − ε²), plus half of e times the load across e."""
     length = 0.02
     film = short(length, points=64)
     facts = film.film_loads(film.motion_vector((0.6 * e * C, 0.8 * e * C), speed=SPEED), False)[2]
@@ -54,7 +59,7 @@ def test_short_bearing(e: float) -> None:
 
 @pytest.mark.parametrize("e", [0.3, 0.6])
 def test_long_bearing_without_rupture(e: float) -> None:
-    """Without the power of the pump, Sommerfeld's friction power per length results:
+    """Without the power of the pump, the friction power per length is that of Sommerfeld.
 
     4π μ Ω² R³ (1 + 2ε²)/(c (2 + ε²) √(1 − ε²)).
     """
@@ -71,7 +76,7 @@ def test_long_bearing_without_rupture(e: float) -> None:
 def balance(film: FiniteBearing, motion: np.ndarray, pressure: float) -> float:
     """Return the friction power relative to that of the loads and of the supply."""
     g, _, facts = film.film_loads(motion, False)
-    e, t, e_rate, t_rate = motion[:8].reshape(4, 2)
+    e, t, e_rate, t_rate = motion[:8].reshape(4, 2)  # position, slope and their rates
     couple = 0.5 * (e[0] * g[1] - e[1] * g[0] + t[0] * g[3] - t[1] * g[2])
     power = g[:2] @ e_rate + g[2:4] @ t_rate - (g[4] + couple) * motion[8]
     return float(facts[POWER] / (-power + pressure * film.grid.supply_flow()))
@@ -125,7 +130,7 @@ def test_power_of_the_drive(kind: type[FilmBearing]) -> None:
 
 
 def test_friction_of_asperities_is_a_part() -> None:
-    """Without oil pressure, at a small speed: friction coefficient times normal force."""
+    """Without oil pressure, the friction force is its coefficient times the normal force."""
     surfaces = Asperities(roughness=1e-6, friction=0.12, sliding_speed=1e-6)
     for film in (short(0.02, asperities=surfaces), finite(0.02, (24, 6), asperities=surfaces)):
         motion = film.motion_vector((C - 1.5e-6, 0.0), speed=1e-3)

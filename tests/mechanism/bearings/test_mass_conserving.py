@@ -1,4 +1,9 @@
-"""Mass-conserving cavitation: balance of oil, films in one dimension, published values, runs."""
+"""Mass-conserving cavitation: balance of oil, films in one dimension, published values, runs.
+
+`film_loads` returns the loads g of the journal (force, its first moment, drag torque), their
+derivatives, and facts: smallest gap, peak pressure, side flow and friction power. The motion y of
+the journal contains position and slope, their rates, and the speed.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +27,7 @@ from tests.mechanism.bearings.films import CLEARANCE, ENDS, RADIUS, SPEED, VISCO
 from tests.mechanism.bearings.test_short_bearing import check_balance, check_derivatives
 
 R, C, MU = RADIUS, CLEARANCE, VISCOSITY
-SIDE_FLOW = 2  # place in the state of a film
+SIDE_FLOW = 2  # index in the third result of `film_loads`
 
 SUPPLIES = {
     "groove": [OilSupply(1e5, angle=np.pi / 2, arc=0.35)],
@@ -76,8 +81,8 @@ def test_full_film(alpha: float) -> None:
         for model in ("reynolds", "mass_conserving")
     ]
     y = films[0].motion_vector((0.2 * C, -0.1 * C), (1e-3, 0.0), speed=SPEED)
-    one, two = (film.film_loads(y, True) for film in films)
-    for a, b in zip(one, two, strict=True):
+    reynolds, conserving = (film.film_loads(y, True) for film in films)
+    for a, b in zip(reynolds, conserving, strict=True):
         assert np.allclose(a, b, rtol=1e-10, atol=1e-11 * np.abs(a).max())
     assert films[1].grid.supply_flow() == pytest.approx(films[0].grid.supply_flow(), rel=1e-12)
 
@@ -148,6 +153,8 @@ def test_rupture_in_one_dimension(pressure: float, e: float, a: float) -> None:
 def test_film_that_forms_again() -> None:
     """In a bore with two lobes the film ruptures, forms again and ruptures a second time."""
     line = Line(0.0, 0.02, 1.2, 0.45)
+    # Angles of both ruptures (end, last), of the second peak (top) and of the start of
+    # the second film (front); the gap is smallest near π/2 and 3π/2
     end = line.rupture(1.6, 2.4)
     h0 = line.h(end)
     last = brentq(lambda t: line.h(t) - h0, 4.72, 6.0)  # both films carry the same flow
@@ -160,12 +167,12 @@ def test_film_that_forms_again() -> None:
     assert len(ends) == 2 and len(starts[starts < 6.2]) == 1
     assert abs(ends[0] - end) < 2 * step and abs(ends[1] - last) < 2 * step
     assert abs(starts[0] - front) < 2 * step
-    second = max(line.rise(front, t, h0) for t in np.linspace(front, last, 400))
+    peak = max(line.rise(front, t, h0) for t in np.linspace(front, last, 400))
     between = (theta > front) & (theta < last)
-    assert p[between].max() == pytest.approx(second, rel=0.01)
+    assert p[between].max() == pytest.approx(peak, rel=0.01)
 
 
-RAIMONDI_BOYD = [  # L/D = 1: ε, Sommerfeld number, attitude angle, side flow/(R c N L)
+RAIMONDI_BOYD = [  # L/D = 1: ε, Sommerfeld number, attitude angle, side flow/(R c N L), N in 1/s
     (0.2, 0.631, 74.02, 3.59 * 0.280),
     (0.6, 0.121, 50.58, 4.33 * 0.680),
     (0.8, 0.0446, 36.24, 4.62 * 0.842),
@@ -238,7 +245,7 @@ def test_derivatives_for_any_change_of_the_gap(size: float, omega: float) -> Non
 
 
 def test_derivatives_with_an_elastic_bore() -> None:
-    """Loads and forces on the bore by its displacement and rate, against differences."""
+    """Derivatives by the displacement and rate of the bore agree with differences."""
     rng = np.random.default_rng(1)
     bore = mbd.body.Bore("left", R, R, rng.normal(size=(7, 3, 2)))
     film = ElasticBearing(

@@ -1,4 +1,9 @@
-"""Mixed lubrication: flow factors, mean gap, friction and contact of rough surfaces."""
+"""Mixed lubrication: flow factors, mean gap, friction and contact of rough surfaces.
+
+`film_loads` returns the loads g of the journal (force, its first moment, drag torque), their
+derivatives, and facts: smallest gap, peak pressure, side flow and friction power. The motion y of
+the journal contains position and slope, their rates, and the speed.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +26,10 @@ PATTERNS = [1 / 9, 1 / 6, 1 / 3, 1, 3, 6, 9]
 
 @kernel
 def film(h: float, values: np.ndarray) -> tuple[float, ...]:
-    """Return the averaged thicknesses of a film with the gap h, each followed by its slope."""
+    """Return averaged thicknesses of a film with the gap h, each followed by its slope.
+
+    Of the content, the slope and the second derivative are returned.
+    """
     f = film_at(h, values)
     return (
         f.around, f.around_slope, f.along, f.along_slope, f.entrained, f.entrained_slope,
@@ -36,15 +44,15 @@ def bearing(length: float = R, **options: object) -> FiniteBearing:
 
 
 def constants(pattern: float, journal: float = 0.5) -> np.ndarray:
-    """Return the numbers of a bearing with a pattern of the roughness."""
+    """Return the constants of the kernel for a pattern of the roughness."""
     surfaces = Asperities(SIGMA, pattern=pattern, journal_share=journal)
     return bearing(asperities=surfaces).grid.values
 
 
 def test_contact_pressure_of_greenwood_and_tripp() -> None:
-    """F₅⸝₂ of Gaussian heights; the published fit is up to 11 % lower, and more above 2 s.
+    """The pressure is F₅⸝₂ of Gaussian heights; the published fit is up to 11 % lower.
 
-    Between 2 s and 4 s the difference is below 0.1 % of the pressure at h = 0.
+    Between 2σ and 4σ, the difference is below 0.1 % of the pressure at h = 0, which is 0.617.
     """
     surfaces = Asperities(SIGMA, modulus=1.0)
     for x, error in ((0.0, 0.11), (0.5, 0.08), (1.0, 0.04), (2.0, 0.1)):
@@ -56,27 +64,27 @@ def test_contact_pressure_of_greenwood_and_tripp() -> None:
         exact, _ = quad(
             lambda u, x=x: (u - x) ** 2.5 * np.exp(-u * u / 2) / np.sqrt(2 * np.pi), x, 12.0
         )
-        assert abs(float(surfaces.pressure(x * SIGMA)) - exact) < 1e-3 * 0.617
+        assert abs(float(surfaces.pressure(x * SIGMA)) - exact) < 1e-3 * 0.617  # 0.617: at x = 0
 
 
 def test_modulus_from_summits() -> None:
-    one = Asperities.from_summits(SIGMA, 1e10, 5e-6, 1.1e11, friction=0.08)
+    surfaces = Asperities.from_summits(SIGMA, 1e10, 5e-6, 1.1e11, friction=0.08)
     product = 1e10 * 5e-6 * SIGMA
     exact = 16 * np.sqrt(2) * np.pi / 15 * product**2 * np.sqrt(SIGMA / 5e-6) * 1.1e11
-    assert one.modulus == pytest.approx(exact) and one.friction == 0.08
+    assert surfaces.modulus == pytest.approx(exact) and surfaces.friction == 0.08
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_thick_films_are_smooth(pattern: float) -> None:
-    """All thicknesses tend to the gap; patterns along the flow decay with the power 1.5."""
+    """All thicknesses tend to the gap; along the flow, ridges have an effect of (h/σ)^−1.5."""
     h = 300 * SIGMA
-    values = film(h, constants(pattern, 0.9))
+    values = film(h, constants(pattern, 0.9))  # 0 around, 2 along, 4 entrained, 8 shear
     assert np.allclose([values[0], values[2], values[4], 1 / values[8]], h, rtol=1e-4)
     assert np.allclose([values[1], values[3], values[5], values[6]], 1.0, rtol=1e-3)
 
 
 def test_published_factors() -> None:
-    """Values at h = 2σ: φ = 1 − 0.9 e^−1.12 and φ_s = 1.899·2^0.98 e^(−1.84 + 0.2)."""
+    """Patir and Cheng at h = 2σ: φ = 1 − 0.9 e^−1.12 and φ_s = 1.899·2^0.98 e^(−1.84 + 0.2)."""
     h = 2 * SIGMA
     values, journal = film(h, constants(1)), film(h, constants(1, 1.0))
     assert (values[0] / h) ** 3 == pytest.approx(1 - 0.9 * np.exp(-1.12))
@@ -90,7 +98,7 @@ def test_published_factors() -> None:
 
 @pytest.mark.parametrize("x", [0.5, 1.0, 1.7, 2.9, 3.2, 6.0, 20.0, 26.0])
 def test_mean_gap_and_friction_are_integrals(x: float) -> None:
-    """Heights with a Gaussian density, and with the density of the friction factor."""
+    """The mean gap is that of Gaussian heights u; friction has the density 35/96 (1 − u²/9)³."""
     h, values = x * SIGMA, film(x * SIGMA, constants(1))
     mean, _ = quad(lambda u: (x + u) * np.exp(-u * u / 2) / np.sqrt(2 * np.pi), -x, 12.0)
     assert values[4] == pytest.approx(SIGMA * mean, rel=1e-8)
@@ -110,12 +118,12 @@ def test_slopes(pattern: float, journal: float) -> None:
     values = constants(pattern, journal)
     for x in (-50.0, -3.3, -1.0, 0.4, 1.2, 2.0, 3.5, 4.9, 5.2, 23.0, 25.0, 100.0):
         h, d = x * SIGMA, 1e-5 * SIGMA * max(1.0, abs(x))
-        here, up, down = film(h, values), film(h + d, values), film(h - d, values)
-        assert min(here[0], here[2], here[4], here[8]) > 0
+        middle, up, down = film(h, values), film(h + d, values), film(h - d, values)
+        assert min(middle[0], middle[2], middle[4], middle[8]) > 0
         for k in (0, 2, 4, 8):
             numerical = (up[k] - down[k]) / (2 * d)
-            scale = abs(here[k + 1]) + 1e-4 * here[k] / SIGMA
-            assert abs(here[k + 1] - numerical) < 1e-5 * scale
+            scale = abs(middle[k + 1]) + 1e-4 * middle[k] / SIGMA
+            assert abs(middle[k + 1] - numerical) < 1e-5 * scale
 
 
 @pytest.mark.parametrize("pattern", [1 / 3, 1, 6])
@@ -124,9 +132,9 @@ def test_slopes(pattern: float, journal: float) -> None:
 def test_derivatives(pattern: float, cavitation: str, case: tuple[float, float]) -> None:
     supply = [OilSupply(2e5, 1.0, 0.4, length=0.5 * R)]
     surfaces = Asperities(SIGMA, modulus=3e5, pattern=pattern, journal_share=0.8)
-    one = bearing(shape=(32, 6), supply=supply, asperities=surfaces, cavitation=cavitation)
-    check_derivatives(one, *case)
-    check_balance(one, journal_pair(np.random.default_rng(3), case[0], tilt=case[1]))
+    rough = bearing(shape=(32, 6), supply=supply, asperities=surfaces, cavitation=cavitation)
+    check_derivatives(rough, *case)
+    check_balance(rough, journal_pair(np.random.default_rng(3), case[0], tilt=case[1]))
 
 
 def test_smooth_limit_of_a_bearing() -> None:
@@ -135,20 +143,20 @@ def test_smooth_limit_of_a_bearing() -> None:
     for sigma in (2e-6, 2e-7, 2e-8):
         films = [bearing(asperities=Asperities(sigma, pattern=p)) for p in (None, 1)]
         y = films[0].motion_vector((0.6 * C, 0), (1e-3, 0), speed=SPEED)
-        loads = [one.film_loads(y, False)[0] for one in films]
+        loads = [item.film_loads(y, False)[0] for item in films]
         differences.append(np.abs(loads[1] / loads[0] - 1)[[0, 1, 4]].max())
     assert 1e-5 < differences[0] < 2e-3
     assert differences[1] / differences[2] == pytest.approx(100.0, rel=0.02)
 
 
 def test_transverse_patterns_carry_more() -> None:
-    """At three roughnesses, ridges across the flow block it, and ridges along it leak."""
+    """At a gap of about 3σ, ridges across the flow block it, and ridges along it leak."""
     loads = []
     for pattern in (1 / 9, 1, 9):
         surfaces = Asperities(6e-6, modulus=1.0, pattern=pattern)
-        one = bearing(2 * R, asperities=surfaces)
-        y = one.motion_vector((0.8 * C, 0.0), speed=SPEED)
-        loads.append(np.hypot(*one.film_loads(y, False)[0][:2]))
+        rough = bearing(2 * R, asperities=surfaces)
+        y = rough.motion_vector((0.8 * C, 0.0), speed=SPEED)
+        loads.append(np.hypot(*rough.film_loads(y, False)[0][:2]))
     assert loads[0] > loads[1] > loads[2]
 
 
@@ -170,14 +178,14 @@ def stribeck(speed: float, load: float, one: FiniteBearing) -> tuple[float, floa
 def test_stribeck_curve() -> None:
     """Boundary friction at low speeds, a minimum, and viscous friction that grows with speed."""
     surfaces = Asperities(SIGMA, friction=0.1, sliding_speed=1e-4, pattern=1)
-    one = bearing(shape=(96, 10), asperities=surfaces)
+    rough = bearing(shape=(96, 10), asperities=surfaces)
     speeds = np.geomspace(0.05, 2000.0, 14)
-    friction, contact, power = np.array([stribeck(v, 4000.0, one) for v in speeds]).T
+    friction, contact, power = np.array([stribeck(v, 4000.0, rough) for v in speeds]).T
     assert friction[0] == pytest.approx(0.1, rel=0.1) and contact[0] > 0.9
     lowest = int(np.argmin(friction))
     assert 3 < lowest < 12 and friction[lowest] < 0.01 and contact[lowest] < 0.05
     assert (np.diff(friction[: lowest + 1]) < 0).all() and (np.diff(friction[lowest:]) > 0).all()
-    assert (np.diff(contact) <= 1e-7).all() and contact[-1] < 1e-3  # (error of the root)
+    assert (np.diff(contact) <= 1e-7).all() and contact[-1] < 1e-3  # 1e-7: error of the root
     assert (power > 0).all()
     assert friction[-1] * 4000.0 * R * speeds[-1] == pytest.approx(power[-1], rel=0.01)
 

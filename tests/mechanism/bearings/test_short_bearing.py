@@ -1,4 +1,9 @@
-"""Short bearings: Ocvirk's table, derivatives, power, balance, and errors."""
+"""Short bearings: Ocvirk's table, derivatives, power, balance, and errors.
+
+`film_loads` returns the loads g of the journal (force, its first moment, drag torque), their
+derivatives, and facts: smallest gap, peak pressure, side flow and friction power. The motion y of
+the journal contains position and slope, their rates, and the speed.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +32,7 @@ from tests.mechanism.bearings.films import (
 )
 
 FILM = ShortBearing("film", *SIZES, VISCOSITY)
+# Relative eccentricity, load / (μ Ω R L³/c²) and attitude angle, °, of Ocvirk's solution
 TABLE = [
     (0.1, 0.080383, 82.7078),
     (0.3, 0.292375, 68.1781),
@@ -43,6 +49,7 @@ def test_ocvirk(eccentricity: float, load: float, attitude: float) -> None:
         direction = np.array([np.cos(turn), np.sin(turn)])
         y = FILM.motion_vector(eccentricity * CLEARANCE * direction, speed=SPEED)
         g, _, facts = FILM.film_loads(y, False)
+        # Components of the force against the displacement, and perpendicular to it
         along, across = -g[:2] @ direction, g[:2] @ [-direction[1], direction[0]]
         scale = VISCOSITY * SPEED * RADIUS * LENGTH**3 / CLEARANCE**2
         assert np.hypot(along, across) / scale == pytest.approx(load, abs=6e-7 * max(1, load))
@@ -73,6 +80,7 @@ def test_peak_pressure() -> None:
         assert film.film_loads(y, False)[2][1] == pytest.approx(peak(0.5), rel=error)
 
 
+# Relative eccentricity and tilt
 CASES = [(0.5, 0.0), (0.9, 0.0), (0.4, 0.5), (0.7, 0.5), (0.985, 0.02), (1.01, 0.05)]
 
 
@@ -127,8 +135,8 @@ def test_balance_and_the_motion_of_the_whole_bearing(eccentricity: float, tilt: 
     )  # fmt: skip
     for part in range(4):
         rows = slice(3 * part, 3 * part + 3)
-        one, two = FILM.wrenches(pair)[rows], rotation.T @ FILM.wrenches(rotated)[rows]
-        assert np.allclose(one, two, rtol=1e-9, atol=1e-9 * np.abs(one).max())
+        before, after = FILM.wrenches(pair)[rows], rotation.T @ FILM.wrenches(rotated)[rows]
+        assert np.allclose(before, after, rtol=1e-9, atol=1e-9 * np.abs(before).max())
 
 
 def test_power_is_the_dissipation_of_the_film() -> None:
@@ -139,6 +147,7 @@ def test_power_is_the_dissipation_of_the_film() -> None:
     couple = 0.5 * (e[0] * g[1] - e[1] * g[0])
     power = g[:2] @ rate - (g[4] + couple) * SPEED
     theta = np.linspace(0, 2 * np.pi, 100000, endpoint=False)
+    # Radial and tangential directions
     n, m = np.array([np.cos(theta), np.sin(theta)]), np.array([-np.sin(theta), np.cos(theta)])
     h = CLEARANCE - e @ n
     rates = -SPEED * (e @ m) - 2 * (rate @ n)
@@ -149,13 +158,14 @@ def test_power_is_the_dissipation_of_the_film() -> None:
 
 
 def test_misalignment_to_first_order() -> None:
-    """A small tilt of the steady journal: moments of the exact solution of the axial equation."""
+    """A small tilt causes the moments of the exact solution of the axial equation."""
     slope = np.array([1e-6, 2e-6])
     y = FILM.motion_vector((0.5 * CLEARANCE, 0.0), slope=slope, speed=SPEED)
     g = FILM.film_loads(y, False)[0]
     theta = np.linspace(0, np.pi, 20001)
     n, m = np.array([np.cos(theta), np.sin(theta)]), np.array([-np.sin(theta), np.cos(theta)])
     expected = np.zeros(2)
+    # The sums contain both halves of the circumference
     for n, m in ((n, m), (-n, -m)):
         h0 = CLEARANCE - 0.5 * CLEARANCE * n[0]
         g0 = -SPEED * 0.5 * CLEARANCE * m[0]
@@ -175,6 +185,7 @@ def axial_solution(film: ShortBearing, y: np.ndarray, n: int = 540, m: int = 300
     dz, middle = z[1] - z[0], 0.5 * (z[1:] + z[:-1])
     g = np.zeros(4)
     for theta in np.arange(n) * 2 * np.pi / n:
+        # Radial and tangential directions
         a, b = np.array([np.cos(theta), np.sin(theta)]), np.array([-np.sin(theta), np.cos(theta)])
         flow = (film.clearance - e @ a - middle * (t @ a)) ** 3 / (12 * film.viscosity * dz**2)
         by_angle, by_time = -(e @ b) - z * (t @ b), -(rate @ a) - z * (t_rate @ a)
@@ -190,7 +201,10 @@ def axial_solution(film: ShortBearing, y: np.ndarray, n: int = 540, m: int = 300
 @pytest.mark.parametrize("least", [0.5, 0.2, 0.05])
 @pytest.mark.parametrize("ratio", [0.1, 0.5])
 def test_misalignment(least: float, ratio: float) -> None:
-    """Force and moment of any tilt, with squeeze of the film, against finite differences."""
+    """Force and moment of any tilt, with squeeze of the film, against finite differences.
+
+    The smallest gap is `least` times the clearance. Of its reduction, the tilt causes `fraction`.
+    """
     rng = np.random.default_rng(int(100 * least + 10 * ratio))
     for fraction, squeeze in ((0.1, 0.0), (0.5, 0.0), (0.9, 0.0), (0.6, 0.3), (0.3, 3.0)):
         length = 2 * RADIUS * ratio
@@ -223,9 +237,9 @@ def test_a_tilt_of_round_off_is_no_tilt() -> None:
     for size in (0.4e-7, 1e-6):  # on both sides of the limit at all angles
         slope = np.array([size, -size]) * CLEARANCE / LENGTH
         y = FILM.motion_vector(place, slope=slope, **rates)  # type: ignore[arg-type]
-        one, by, state = FILM.film_loads(y, True)
+        tilted, by, state = FILM.film_loads(y, True)
         change = dg[:, 2:4] @ slope
-        assert np.allclose(one - g, change, rtol=1e-4, atol=1e-9 * np.abs(g[:2]).max() * LENGTH)
+        assert np.allclose(tilted - g, change, rtol=1e-4, atol=1e-9 * np.abs(g[:2]).max() * LENGTH)
         steps = np.array([1, 1, 1 / LENGTH, 1 / LENGTH] * 2 + [SPEED / CLEARANCE])
         steps[4:8] *= SPEED
         scale = np.abs(dg * steps).max(axis=1, keepdims=True)
@@ -362,9 +376,9 @@ def test_the_speed_of_the_surface_replaces_that_of_the_frame() -> None:
     slower = pair._replace(u2=u2)
     film = ShortBearing("film", *SIZES, VISCOSITY, journal_speed=100.0)
     assert np.allclose(film.wrenches(slower), FILM.wrenches(pair), rtol=1e-12)
-    for one, two in zip(film.derivatives(slower), FILM.derivatives(pair), strict=True):
+    for new, old in zip(film.derivatives(slower), FILM.derivatives(pair), strict=True):
         columns = [0, 1, 2, 6, 7, 8]  # rotations of the frames change the relative velocities
-        assert np.allclose(one[:, columns], two[:, columns], rtol=1e-9, atol=1e-9 * abs(two).max())
+        assert np.allclose(new[:, columns], old[:, columns], rtol=1e-9, atol=1e-9 * abs(old).max())
     # The speed is about the z axis of the journal, which may be opposite to that of the bore
     flipped = slower._replace(Q2=slower.Q2 @ np.diag([1.0, -1.0, -1.0]))
     backward = ShortBearing("film", *SIZES, VISCOSITY, journal_speed=-100.0)

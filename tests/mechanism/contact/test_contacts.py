@@ -21,6 +21,7 @@ UP = np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]])  # axes with z along y of th
 LAW = mbd.ContactLaw(1e3, 1.5, 0.3, 0.4, 0.7)
 RADIUS = 0.05
 
+# Contacts, and relative positions of the frames in which they touch
 CONTACTS = {
     "plane": (mbd.mechanism.plane_contact("c", A, B, 0.3, LAW), (0, 0, 0.2)),
     "spheres": (mbd.mechanism.sphere_contact("c", A, B, (0.3, 0.4), LAW), (0.3, 0.2, 0.1)),
@@ -58,7 +59,7 @@ def test_derivatives_gap_rates_energy_and_balance(name: str) -> None:
     contact, x = CONTACTS[name]
     for seed in range(3):
         pair = touching_pair(x, seed)
-        assert (contact.states(pair)[:, 0] < 0).any()
+        assert (contact.states(pair)[:, 0] < 0).any()  # columns: gap, its rate, force
         D, E = contact.derivatives(pair)
         by_pose = differences(lambda d, p=pair: contact.wrenches(moved(p, d)), 12)
         by_speed = differences(
@@ -107,6 +108,7 @@ def drop(law: mbd.ContactLaw, mass: float, speed: float = 1.0, **options) -> mbd
 def test_elastic_impact_of_hertz() -> None:
     K, mass, speed = mbd.mechanism.hertz_stiffness(RADIUS, None, mbd.STEEL), 4.0, 0.5
     depth = (5 * mass * speed**2 / (4 * K)) ** 0.4
+    # Duration: 2 depth/speed times ∫ dx/√(1 − x^(5/2)) from 0 to 1
     period = 2.9432751843 * depth / speed
     run = mbd.simulate(drop(mbd.ContactLaw(K), mass, speed), t_end=1.2 * period, dt=period / 300)
     history = run.element("floor")
@@ -132,9 +134,10 @@ def test_elastic_impact_of_hertz() -> None:
     ],
 )
 def test_restitution_for_every_stiffness_exponent_and_mass(K, n, mass, case) -> None:
-    """The energy balance of the impact is exact to 1e-6."""
+    """The rebound is that of the law, and the energy balance of the impact is exact to 1e-6."""
     model, nominal = case
     law = mbd.ContactLaw(K, n, mbd.mechanism.contact_damping(nominal, 2.0, model))
+    # The depth of an impact with 2 m/s without damping
     depth = ((n + 1) * mass * 4.0 / (2 * K)) ** (1 / (n + 1))
     run = mbd.simulate(drop(law, mass, 2.0), t_end=4.5 * depth, dt=depth / 500)
     e = RESTITUTION[case]
@@ -159,7 +162,7 @@ def test_resting_ball_stays_at_rest() -> None:
 
 
 def test_bouncing_ball() -> None:
-    """The first touch is exact; the times of flight follow from the law of restitution."""
+    """The times of touch follow from free fall and from the coefficient of restitution."""
     g, law = 9.81, mbd.ContactLaw(1e13, damping=mbd.mechanism.contact_damping(0.7, 4.4))
     system = drop(law, 1.0, 0.0, height=1.0, gravity=(0, -g, 0))
     run = mbd.simulate(system, t_end=1.8, dt=mbd.Adaptive(1e-6))
@@ -193,7 +196,7 @@ def test_friction_stops_sliding_and_starts_rolling() -> None:
 
 def test_large_steps_give_a_warning() -> None:
     law = mbd.ContactLaw(1e8, damping=0.1)
-    period = 2.94 * (5 * 1.0 / (4 * 1e8)) ** 0.4
+    period = 2.94 * (5 * 1.0 / (4 * 1e8)) ** 0.4  # duration of an impact at 1 m/s
     system = drop(law, 1.0, height=0.001)
     with pytest.warns(AccuracyWarning, match="contact 'floor': an impact .* steps") as records:
         mbd.simulate(system, t_end=0.003, dt=period / 8)
@@ -208,14 +211,14 @@ def test_checkpoint_of_adaptive_steps_within_a_contact(tmp_path) -> None:
     system = drop(mbd.ContactLaw(1e8, damping=0.1), 1.0, height=0.001)
     path = tmp_path / "run.npz"
     run = mbd.simulate(system, t_end=0.003, dt="adaptive", path=path)
-    again = mbd.resume(path, system)
-    assert (again.q == run.q).all()
+    resumed = mbd.resume(path, system)
+    assert (resumed.q == run.q).all()
     simulator = mbd.Simulator(system, dt=mbd.Adaptive(), t_end=0.003)
     for _ in range(60):
         simulator.step()
-    before, one = simulator.save(), [simulator.step().q for _ in range(20)]
+    before, states = simulator.save(), [simulator.step().q for _ in range(20)]
     simulator.restore(before)
-    assert np.array_equal(one, [simulator.step().q for _ in range(20)])
+    assert np.array_equal(states, [simulator.step().q for _ in range(20)])
 
 
 def test_end_stops() -> None:

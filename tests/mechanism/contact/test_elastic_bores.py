@@ -40,7 +40,7 @@ def surface_motion(seed: int) -> np.ndarray:
 def test_derivatives() -> None:
     """Derivatives by frames, by the coefficients of w and by all rates agree with differences."""
     element, at, s = contact(), pair(np.random.default_rng(3)), surface_motion(4)
-    assert (element.states(at, s)[:, 2] > 0).all()
+    assert (element.states(at, s)[:, 2] > 0).all()  # columns: gap, its rate, force
     m = PATTERNS
     scale = np.abs(element.wrenches(at, s)).max()
     lengths = np.concatenate([np.tile([1e-9] * 3 + [1e-6] * 3, 2), np.full(m, 1e-9)])
@@ -75,7 +75,7 @@ def test_energy_gap_rates_and_balance() -> None:
         surface = np.array([s[0] + sign * dt * s[1], s[1]])
         now = moved(at, step, np.zeros(12)), surface
         states.append((element.energy(*now), element.states(*now)[:, 0]))  # energy and gaps
-    energy_rate, gap_rates = ((one - two) / (2 * dt) for one, two in zip(*states, strict=True))
+    energy_rate, gap_rates = ((end - start) / (2 * dt) for end, start in zip(*states, strict=True))
     assert W @ np.concatenate([at.u1, at.u2, s[1]]) == pytest.approx(-energy_rate, rel=1e-6)
     assert element.states(at, s)[:, 1] == pytest.approx(gap_rates, rel=1e-6)
     assert W[:3] == pytest.approx(-W[6:9])
@@ -125,6 +125,7 @@ def test_a_loaded_pin_opens_its_bore() -> None:
     e = history.displacement[-1]
     assert np.ptp(history.displacement, axis=0).max() < 1e-6 * c
     assert history.normal_force[-1] == pytest.approx([load])
+    # parts[5][0]: derivatives of the mean deformation of the bore by the coefficients of w
     parts = element._slices(np.array([e[0], e[1], *np.zeros(8)]), np.zeros((2, 15)))
     static = np.linalg.solve(body.stiffness, element.surface.T @ parts[5][0] * load)
     np.testing.assert_allclose(eta, static, atol=1e-6 * np.abs(static).max())

@@ -38,6 +38,7 @@ def test_restitution_at_small_and_large_speeds() -> None:
     for beta in (9.9e-5, 1.01e-4):  # both sides of the change to the series
         assert law.restitution(beta) == pytest.approx(1 - 2 * beta / 3, abs=1e-8)
     e = law.restitution(10.0)
+    # The energy balance of an impact with damping · speed = 10
     assert 10 - math.log(11) == pytest.approx(-10 * e - math.log(1 - 10 * e), rel=1e-6)
 
 

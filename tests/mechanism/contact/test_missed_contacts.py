@@ -28,7 +28,7 @@ def two_balls(
         position=(0, aside, 0.5 * path),
         velocity=(0, 0, -speed),
     )
-    depth = 0.02 * min(radii)
+    depth = 0.02 * min(radii)  # of the impact, about
     law = mbd.ContactLaw(mass * speed**2 / depth**2.5)
     ends = ground.frame("centre"), ball.frame("centre")
     return mbd.System(
@@ -101,8 +101,8 @@ def test_fixed_steps_over_a_contact_give_a_warning() -> None:
     for path, aside, dt in ((0.05, 0.0, 2e-6), (0.4, 0.05, 9e-3)):
         with warnings.catch_warnings(record=True) as records:
             warnings.simplefilter("always")
-            other = two_balls(path, 5.0, (0.01, 0.01), aside)
-            run = mbd.simulate(other, t_end=path / 5.0, dt=dt, stride=100)
+            variant = two_balls(path, 5.0, (0.01, 0.01), aside)
+            run = mbd.simulate(variant, t_end=path / 5.0, dt=dt, stride=100)
         assert not quantities(records)
         assert (run.body("ball").velocity[-1, 2] > 0.0) == (aside == 0.0)
 
@@ -128,6 +128,7 @@ def test_closings_of_straight_motions() -> None:
         (fraction,) = closings(before, after, dt[k], np.array([1e-9]))
         touches = between[k] and nearest[k] < radius[k]
         count += bool(touches)
+        # The fraction is at the end of the contact or before it
         if touches:
             assert (
                 0.0

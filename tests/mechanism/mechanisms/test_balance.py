@@ -16,9 +16,9 @@ from dolfinx_mbd.mechanism.mechanisms import (
     rigid_rod,
 )
 
-RADIUS, ROD, PISTON, SPACING = 0.04, 0.137, 0.214, 0.08
+RADIUS, ROD, PISTON, SPACING = 0.04, 0.137, 0.214, 0.08  # m, m, kg, m
 RATIO = RADIUS / ROD
-SECOND = RATIO + RATIO**3 / 4 + 15 * RATIO**5 / 128 + 35 * RATIO**7 / 512  # order 2
+SECOND = RATIO + RATIO**3 / 4 + 15 * RATIO**5 / 128 + 35 * RATIO**7 / 512  # λ' of order 2
 
 
 def a_rod(mass: float = 0.3, share: float = 0.3) -> Any:
@@ -26,12 +26,15 @@ def a_rod(mass: float = 0.3, share: float = 0.3) -> Any:
     return rigid_rod(ROD, mass, centre=share * ROD, inertia=mass * share * (1 - share) * ROD**2)
 
 
-# Masses with the default rod: the piston and 30 % of the rod, and the other 70 % of it, kg
+# Masses with the default rod of 0.3 kg: the piston and 30 % of the rod; the other 70 % of it, kg
 OSCILLATING, ROTATING = PISTON + 0.3 * 0.3, 0.3 * 0.7
 
 
 def balance(**arguments: Any) -> Any:
-    """Return the balance of an engine of a design, with the same rods."""
+    """Return the balance of an engine with the rods `a_rod()`; the design has the arguments.
+
+    The arguments `unbalance` and `couple` are those of `engine_balance`.
+    """
     options = {key: arguments.pop(key) for key in ("unbalance", "couple") if key in arguments}
     return engine_balance(EngineDesign(**arguments), a_rod(), **options)
 
@@ -39,6 +42,7 @@ def balance(**arguments: Any) -> Any:
 def test_one_cylinder() -> None:
     """Along the cylinder, the force is m r ω² of order 1 and m r λ' ω² of order 2.
 
+    The report has forces and moments divided by ω².
     m is the oscillating mass; a rotating mass adds a constant rotating force.
     """
     report = balance(cylinders=1, bank_angles=[0.4], firing_angles=[0.0], spacing=0.0)
@@ -70,7 +74,7 @@ def test_inline_four() -> None:
 
 
 def test_inline_three() -> None:
-    """The couples are √3 a m r ω² of order 1 and √3 a m r λ' ω² of order 2."""
+    """The couples are √3 a m r ω² of order 1 and √3 a m r λ' ω² of order 2, a = `SPACING`."""
     report = balance(cylinders=3, spacing=SPACING)
     arm = np.sqrt(3) * SPACING * RADIUS
     first, second = report.moment
@@ -96,6 +100,7 @@ def test_v_twin_on_one_pin(bank: float) -> None:
         "throw_angles": [0.0, 0.0],
     }
     report = balance(**arguments)
+    # Without the part of the rotating masses
     x, y = report.force[0] - [2 * ROTATING * RADIUS, -2j * ROTATING * RADIUS]
     assert x == pytest.approx(OSCILLATING * RADIUS * (1 + np.cos(2 * half)), rel=1e-10)
     assert y == pytest.approx(-1j * OSCILLATING * RADIUS * (1 - np.cos(2 * half)), rel=1e-10)
@@ -109,9 +114,9 @@ def test_v_twin_on_one_pin(bank: float) -> None:
     np.testing.assert_allclose(report.force[1], second, rtol=1e-5, atol=1e-14)
     mass, _ = report.counterweight
     np.testing.assert_allclose(mass, [-(2 * ROTATING + OSCILLATING) * RADIUS, 0], atol=1e-14)
-    left = balance(**arguments, unbalance=mass).force[0]
+    remaining = balance(**arguments, unbalance=mass).force[0]
     expected = OSCILLATING * RADIUS * abs(np.cos(2 * half))  # rotates backward
-    np.testing.assert_allclose(np.abs(left), expected, rtol=1e-9, atol=1e-14)
+    np.testing.assert_allclose(np.abs(remaining), expected, rtol=1e-9, atol=1e-14)
 
 
 def test_v8_with_a_cross_plane_crank() -> None:
@@ -120,7 +125,7 @@ def test_v8_with_a_cross_plane_crank() -> None:
     throws = np.repeat(np.radians([0.0, 90.0, 270.0, 180.0]), 2)
     banks = np.tile([-half, half], 4)
     firing = np.mod(banks - throws, 2 * np.pi)
-    firing[[2, 3, 6, 7]] += 2 * np.pi
+    firing[[2, 3, 6, 7]] += 2 * np.pi  # in the second turn of the cycle
     arguments = {
         "cylinders": 8,
         "spacing": 0.05,
@@ -135,12 +140,12 @@ def test_v8_with_a_cross_plane_crank() -> None:
     assert np.abs(report.moment[0]).max() > 0.1 * scale
     assert design.positions[1] - design.positions[0] == pytest.approx(0.05)
     _, couple = report.counterweight
-    better = balance(**arguments, couple=couple)
-    assert np.abs(better.moment[0]).max() < 0.4 * np.abs(report.moment[0]).max()
+    balanced = balance(**arguments, couple=couple)
+    assert np.abs(balanced.moment[0]).max() < 0.4 * np.abs(report.moment[0]).max()
 
 
 def vee_six(half: float, **arguments: Any) -> dict[str, Any]:
-    """Return a V6 with a pin for each cylinder and its bank angle to both sides of x, rad."""
+    """Return the arguments of a V6 with a pin for each cylinder and banks at ±`half`, rad."""
     places = np.repeat([-0.1, 0.0, 0.1], 2) + np.tile([-0.012, 0.012], 3)
     firing = {"firing_order": [1, 2, 3, 4, 5, 6]} | arguments
     return {
@@ -195,14 +200,15 @@ def test_unbalanced_crank() -> None:
         reference="rigid",
     )
     weight = 0.7 * points[-1]
-    one = engine_balance(design, a_rod(), crank=crank)
-    two = engine_balance(
+    with_crank = engine_balance(design, a_rod(), crank=crank)
+    with_masses = engine_balance(
         design, a_rod(), pin_mass=0.4, unbalance=weight[:2], couple=weight[:2] * 0.05
     )
     for key in ("static", "couple", "force", "moment"):
-        a, b = getattr(one, key), getattr(two, key)
+        a, b = getattr(with_crank, key), getattr(with_masses, key)
         assert np.allclose(a, b, rtol=0, atol=1e-14), key
-    assert one.rotating_mass == pytest.approx(two.rotating_mass - 0.4)
+    # The masses at the pins are a part of the crank, or of the rotating mass of each pin
+    assert with_crank.rotating_mass == pytest.approx(with_masses.rotating_mass - 0.4)
 
 
 CASES = {
@@ -212,6 +218,7 @@ CASES = {
     "vee": {"cylinders": 2, "spacing": 0.02, "bank_angles": np.radians([-36.0, 40.0])},
     "five": {"cylinders": 5, "spacing": SPACING, "firing_order": [1, 3, 5, 4, 2]},
     "vee six": vee_six(np.pi / 6),
+    # Fires at unequal intervals
     "vee six, odd": vee_six(
         np.pi / 4,
         firing_order=None,
@@ -223,7 +230,7 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_forces_of_a_mechanism(name: str) -> None:
-    """The forces of the rigid engine on the ground have the orders of the report."""
+    """Orders 1 and 2 of the forces of the rigid engine on the ground are those of the report."""
     design, speed, count = EngineDesign(**CASES[name]), 150.0, 400
     engine = inline_engine(a_rod(), design, speed=speed, gas=False)
     period = 2 * np.pi / speed
@@ -237,6 +244,7 @@ def test_forces_of_a_mechanism(name: str) -> None:
         force += on_ground
         moment += np.cross(place, on_ground) - np.asarray(history.moment)[:-1] @ np.asarray(axes).T
     report, scale = engine_balance(design, a_rod()), OSCILLATING * RADIUS
+    # Complex amplitudes of orders 1 and 2, divided by ω²
     for values, expected in ((force, report.force), (moment, report.moment)):
         lines = 2 * np.fft.rfft(values, axis=0)[1:3, :2] / count / speed**2
         np.testing.assert_allclose(lines, expected, rtol=0, atol=1e-3 * scale)
@@ -246,7 +254,7 @@ def test_summary_and_speeds() -> None:
     report = balance(cylinders=4, spacing=0.09)
     np.testing.assert_allclose(report.force_at(10.0), 100 * report.force)
     np.testing.assert_allclose(report.moment_at(10.0), 100 * report.moment)
-    value = 4 * OSCILLATING * RADIUS * SECOND * 1e4
+    value = 4 * OSCILLATING * RADIUS * SECOND * 1e4  # (100 rad/s)²
     assert float(report.summary(100.0).splitlines()[2].split()[1]) == pytest.approx(value, rel=1e-4)
 
 

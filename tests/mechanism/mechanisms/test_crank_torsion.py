@@ -33,6 +33,7 @@ def rotations(body: ReducedBody, names: list[str], slopes: bool) -> Any:
 
     The main journals are held radially, and with `slopes`, all stations keep their slopes, too.
     """
+    # Six rows for each station: displacements and rotations by the rigid motions and modes
     rows = {}
     for name in names:
         interface = body.interface(name)
@@ -40,6 +41,8 @@ def rotations(body: ReducedBody, names: list[str], slopes: bool) -> Any:
         arm = np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])  # displacement = arm @ rotation
         rigid = np.block([[np.eye(3), arm], [np.zeros((3, 3)), np.eye(3)]])
         rows[name] = np.hstack([rigid, interface.motion])
+    # Held: all mains radially, the last one also axially and in its slopes, and the rotation of the
+    # flange
     held = [rows[name][:2] for name in names[1:-1]]
     held += [rows[names[-2]][2:5], rows["flange"][5:]]
     if slopes:
@@ -57,7 +60,7 @@ def condensed_chain(crank: Crankshaft, msh: Any, body: ReducedBody, slopes: bool
     """Return the chain: a disc for each throw, with half of its flexibility on both sides."""
     x = ufl.SpatialCoordinate(msh.mesh)
     density = mbd.STEEL.density * (x[0] ** 2 + x[1] ** 2)
-    limits = [-9.0, *crank.main_positions, 9.0]
+    limits = [-9.0, *crank.main_positions, 9.0]  # ±9 m: beyond both ends
     inertias = []
     for low, high in itertools.pairwise(limits):
         part = ufl.conditional(ufl.And(x[2] >= low, x[2] < high), density, 0.0)
@@ -90,7 +93,7 @@ def meshed_frequencies(crank: Crankshaft, body: ReducedBody, slopes: bool) -> An
             f"disc {name}",
             1.0,
             0.01,
-            mass=2 * inertia,
+            mass=2 * inertia,  # inertia = m r²/2 with r = 1 m
             frames={"centre": Frame((0.0, 0.0, 0.0), body.interface(name).axes)},
             position=points[name],
         )

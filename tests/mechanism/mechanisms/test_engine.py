@@ -101,20 +101,20 @@ def test_a_flywheel_stores_energy() -> None:
 def test_stiffening_can_be_turned_off() -> None:
     body, options = flexible_rod(), {"speed": 10.0, "ends": ("left", "right")}
     for stiffening in (None, True, False):
-        one = slider_crank(body, stiffening=stiffening, **options)  # type: ignore[arg-type]
-        many = inline_engine(body, stiffening=stiffening, **options)  # type: ignore[arg-type]
-        for rod in (one.body("rod"), many.body("rod 1"), many.body("rod 3")):
+        slider = slider_crank(body, stiffening=stiffening, **options)  # type: ignore[arg-type]
+        multi = inline_engine(body, stiffening=stiffening, **options)  # type: ignore[arg-type]
+        for rod in (slider.body("rod"), multi.body("rod 1"), multi.body("rod 3")):
             assert isinstance(rod, FlexibleBody) and rod.stiffening is (stiffening is not False)
 
 
 def test_both_mechanisms_have_the_same_defaults() -> None:
-    one = slider_crank(ROD, speed=1.0)
-    many = inline_engine(ROD, speed=1.0)
+    slider = slider_crank(ROD, speed=1.0)
+    multi = inline_engine(ROD, speed=1.0)
     for single, several in (("crank", "crank"), ("piston", "piston 1")):
-        first, second = one.body(single), many.body(several)
+        first, second = slider.body(single), multi.body(several)
         assert isinstance(first, RigidBody) and isinstance(second, RigidBody)
         assert first.mass == second.mass
-    assert position(one, "piston")[0] == pytest.approx(position(many, "piston 1")[0], rel=1e-12)
+    assert position(slider, "piston")[0] == pytest.approx(position(multi, "piston 1")[0], rel=1e-12)
 
 
 RADIUS, LENGTH = 0.040, 0.137
@@ -163,9 +163,10 @@ def test_a_slider_crank_with_an_offset(offset: float) -> None:
 
 def test_both_mechanisms_share_the_offset() -> None:
     design = EngineDesign(cylinders=1, pin_offset=0.012)
-    one = slider_crank(ROD, speed=1.0, angle=0.7, pin_offset=0.012)
-    many = inline_engine(ROD, design, speed=1.0, angle=0.7)
-    np.testing.assert_allclose(position(one, "piston"), position(many, "piston 1"), atol=1e-12)
+    slider = slider_crank(ROD, speed=1.0, angle=0.7, pin_offset=0.012)
+    multi = inline_engine(ROD, design, speed=1.0, angle=0.7)
+    np.testing.assert_allclose(position(slider, "piston"), position(multi, "piston 1"), atol=1e-12)
+    # The limit is l − r = 0.097 m
     for offset in (0.097, -0.1):
         with pytest.raises(InputError, match=r"^pin_offset must be between ±"):
             slider_crank(ROD, speed=1.0, pin_offset=offset)
@@ -247,7 +248,7 @@ def test_a_measured_pressure_and_two_different_rods(tmp_path: Path) -> None:
     engine = inline_engine([stiff, flexible], design, speed=60.0, pressure=pressure)
     period = 4 * np.pi / 60.0
     run = simulate(engine, t_end=2 * period, dt=period / 1440)
-    angle, second = 60.0 * run.time, slice(len(run) // 2, None)
+    angle, last = 60.0 * run.time, slice(len(run) // 2, None)
     for k, name in enumerate(("gas 1", "gas 2")):
         top = SliderCrank(RADIUS, 1.0, 0.01).top_angle
         area = np.pi * design.bore**2 / 4
@@ -255,7 +256,7 @@ def test_a_measured_pressure_and_two_different_rods(tmp_path: Path) -> None:
         size = np.linalg.norm(run.element(name).force, axis=1)
         np.testing.assert_allclose(size, area * np.abs(p - AMBIENT_PRESSURE), rtol=1e-5, atol=1.0)
     assert np.abs(run.body("rod 2").eta).max() > 0
-    gas = sum(trapezoid(run.element(n).power[second], run.time[second]) for n in ("gas 1", "gas 2"))
-    drive = trapezoid(run.element("drive").power[second], run.time[second])
+    gas = sum(trapezoid(run.element(n).power[last], run.time[last]) for n in ("gas 1", "gas 2"))
+    drive = trapezoid(run.element("drive").power[last], run.time[last])
     # The difference is the damping of the rod
     assert drive < 0 < gas and -drive == pytest.approx(gas, rel=2e-3)

@@ -17,7 +17,7 @@ ENDS = {"main": "main", "big_end": "crank pin 1", "small_end": "piston pin 1"}
 
 
 def run_of(**bearings: OilFilm) -> mbd.results.Solution:
-    """Return 0.6 ms of one cylinder with a rigid rod, which starts with a small load."""
+    """Return 0.6 ms of one cylinder with a rigid rod, from the intake stroke: a small load."""
     engine = inline_engine(
         rigid_rod(length=0.137, mass=0.153),
         EngineDesign(cylinders=1),
@@ -55,6 +55,7 @@ def test_a_list_has_a_bearing_for_each_place() -> None:
         bearings={"main": films, "big_end": films[::-1]},
     )
     clearances = {load.name: load.clearance for load in system.loads if load.has_film}  # type: ignore[attr-defined]
+    # "main contact" is that of the last main bearing
     assert [clearances[name] for name in ("main 1", "main 2", "main contact")] == [2e-5, 3e-5, 4e-5]
     pins = [clearances[f"crank pin {k} contact"] for k in (1, 2, 3)]
     assert pins == [4e-5, 3e-5, 2e-5]
@@ -74,6 +75,7 @@ def elastic_rod(softness: float) -> mbd.ReducedBody:
     second = np.zeros((count + 1, count + 1, 3, 3))
     second[0, 0] = mass * np.diag([0.21 * 0.137**2, 1e-5, 1e-5])
     second[1:, 1:] = np.eye(count)[:, :, None, None] * np.eye(3) * mass / 30
+    # Frequencies from 1e5 to 3e5 rad/s; each mode has the mass `mass` / 10
     stiffness = np.diag(mass / 10 * (1e5 * np.linspace(1, 3, count)) ** 2) / softness
     patterns = np.eye(count).reshape(5, 3, count)
     return mbd.ReducedBody.from_arrays(
@@ -101,7 +103,7 @@ def test_stiff_elastic_bores_are_rigid_bores() -> None:
     design = EngineDesign(cylinders=1)
     for softness, elastic in ((1e-4, False), (1e-4, True), (1.0, True)):
         rod = elastic_rod(softness)
-        kind, more = (
+        kind, options = (
             (ElasticBearing, {"bore": rod.bore("big_end")}) if elastic else (FiniteBearing, {})
         )
         system = engine(
@@ -112,7 +114,7 @@ def test_stiff_elastic_bores_are_rigid_bores() -> None:
             angle=np.radians(440.0),
             damping_ratio=0.05,
             stiffening=False,
-            bearings={"main": main, "big_end": OilFilm(kind, **sizes, **grid, **more)},
+            bearings={"main": main, "big_end": OilFilm(kind, **sizes, **grid, **options)},
         )
         run = mbd.simulate(system, t_end=2e-4, dt=5e-6, elastic_start="undeformed")
         films = [run.element(name) for name in ("crank pin 1 contact", "main 1", "main contact")]

@@ -19,6 +19,7 @@ from dolfinx_mbd.mechanism.mechanisms import (
     rigid_rod,
 )
 
+# The inertia is that of two masses at the ends: 0.21 = 0.3 · 0.7
 ROD = rigid_rod(length=0.137, mass=0.3, centre=0.3 * 0.137, inertia=0.3 * 0.21 * 0.137**2)
 DESIGNS = {
     "one": EngineDesign(cylinders=1, pin_offset=0.004),
@@ -26,12 +27,16 @@ DESIGNS = {
     "four": EngineDesign(cylinders=4, spacing=0.09),
     "vee": EngineDesign(cylinders=2, spacing=0.02, bank_angles=np.radians([-36.0, 40.0])),
 }
+# Four corners with y = ±0.2 m, and z = −0.3 m or 0.2 m
 CORNERS = {f"mount_{k}": (-0.05, y, z) for k, (y, z) in enumerate(np.ndindex(2, 2))}
 CORNERS = {name: (x, 0.4 * y - 0.2, 0.5 * z - 0.3) for name, (x, y, z) in CORNERS.items()}
 
 
 def rigid_block(design: EngineDesign, mass: float = 40.0, **changes: Any) -> ReducedBody:
-    """Return a rigid block with one main bearing, guides, heads and four mounts."""
+    """Return a rigid block with one main bearing, guides, heads and four mounts.
+
+    `changes` contains the points and axes of further interfaces, or of interfaces that are moved.
+    """
     places: dict[str, Any] = {"main_1": ((0.0, 0.0, 0.1), np.eye(3))}
     for k, (z, bank) in enumerate(zip(design.positions, design.bank_angles, strict=True)):
         c, s = np.cos(bank), np.sin(bank)
@@ -91,16 +96,17 @@ def on_ground(system: mbd.System, run: Any) -> tuple[np.ndarray, np.ndarray]:
 def test_shaking_forces_are_those_of_the_balance(name: str, heads: bool) -> None:
     """The mounts are stiff, and the gas pressure acts only inside the engine."""
     design, speed, count = DESIGNS[name], 150.0, 400
-    listed = [f"head_{k + 1}" for k in range(design.cylinders)] if heads else ()
-    block = EngineBlock(rigid_block(design), heads=listed)
+    head_names = [f"head_{k + 1}" for k in range(design.cylinders)] if heads else ()
+    block = EngineBlock(rigid_block(design), heads=head_names)
     system = engine(ROD, design, block=block, mounts=mounts(1e10, 2e6), speed=speed)
     period = 2 * np.pi / speed
-    first = count // 4 + 1  # the motion at the start is sudden
+    first = count // 4 + 1  # without the first quarter: the start is sudden
     run = mbd.simulate(system, t_end=1.25 * period, dt=period / count)
     balance = engine_balance(design, ROD)
     scale = balance.oscillating_mass * design.crank_radius
     places = balance.force, balance.moment
     for values, expected in zip(on_ground(system, run), places, strict=True):
+        # Complex amplitudes of orders 1 and 2, divided by ω², from a turn that starts at `first`
         lines = 2 * np.fft.rfft(values[first:], axis=0)[1:3, :2] / count / speed**2
         phase = np.exp(1j * 2 * np.pi * first / count * np.array([[1], [2]]))
         np.testing.assert_allclose(lines / phase, expected, rtol=0, atol=1e-3 * scale)
@@ -117,6 +123,7 @@ def test_mounts_carry_mass_times_acceleration_of_the_whole_engine() -> None:
     force, _ = on_ground(system, run)
     mass = 12.0 + design.crank_mass + 2 * (ROD.total_mass + design.piston_mass)
     total = mass * gravity - force
+    # The impulse is the sum times the step, 2e-5 s
     change = np.concatenate([np.zeros((1, 3)), np.cumsum(0.5 * (total[1:] + total[:-1]), axis=0)])
     momenta = np.asarray(run.momenta())
     rise = momenta[:, :3] - momenta[0, :3]

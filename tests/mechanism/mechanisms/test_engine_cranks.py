@@ -24,11 +24,14 @@ ROD = rigid_rod(length=0.137, mass=0.2)
 
 
 def reduced_crank(design: EngineDesign, mains: Any = (0.2,), **changes: Any) -> ReducedBody:
-    """Return the rigid crank of a design as a reduced body, with main journals at positions z."""
+    """Return the rigid crank of a design as a reduced body, with main journals at positions z.
+
+    `changes` contains the points of further interfaces, or of interfaces that are moved.
+    """
     radius, mass = design.crank_radius, design.crank_mass
     Jz = 0.5 * mass * radius**2
     moments = np.array([0.75 * Jz, 0.75 * Jz, Jz])
-    second = np.diag(0.5 * moments.sum() - moments)
+    second = np.diag(0.5 * moments.sum() - moments)  # from the moments of inertia
     points = {f"main_{k + 1}": (0.0, 0.0, z) for k, z in enumerate(mains)}
     for k, (throw, z) in enumerate(
         zip(np.asarray(design.throw_angles), design.positions, strict=True)
@@ -92,7 +95,7 @@ def test_two_cylinders_on_one_pin() -> None:
 
 def test_flywheel_on_the_flange() -> None:
     """The flywheel of a driven crank adds its inertia."""
-    rates = []
+    rates = []  # of the rigid and the reduced crank, without and with flywheel
     for inertia in (0.0, 0.3):
         design = EngineDesign(cylinders=1, flywheel_inertia=inertia)
         cranks = None, reduced_crank(design)
@@ -171,7 +174,7 @@ def test_a_flexible_crank_with_split_pins() -> None:
         engine(ROD, shared, crank=body, speed=100.0)
 
 
-@pytest.mark.filterwarnings("ignore:the 22 modes of body 'crank'")  # no axial mode; not tested
+@pytest.mark.filterwarnings("ignore:the 22 modes of body 'crank'")  # axial loads are not tested
 def test_a_flexible_crank_on_films(
     flexible: tuple[mbd.geometry.Crankshaft, ReducedBody],
 ) -> None:

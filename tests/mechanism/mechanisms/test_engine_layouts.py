@@ -69,14 +69,14 @@ def gas_of(name: str, design: EngineDesign) -> Any:
 
 
 def cycle_work(design: EngineDesign, gas: Any, direction: int) -> float:
-    """Work of the gas on one piston over two turns, the area of the work diagram, J."""
+    """Return the work of the gas on one piston over two turns: the area of the diagram, J."""
     crank = SliderCrank(design.crank_radius, LENGTH, design.pin_offset)
     angle = np.linspace(0.0, 4 * np.pi, 40001)
     slider = crank.motion(direction * angle + crank.top_angle).slider
     return float(-np.trapezoid(gas(angle) - AMBIENT_PRESSURE, np.pi * design.bore**2 / 4 * slider))
 
 
-OTHERS = "one", "parallel twin", "five", "six", "V6 60°", "boxer four"
+OTHERS = "one", "parallel twin", "five", "six", "V6 60°", "boxer four"  # slow cases
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ OTHERS = "one", "parallel twin", "five", "six", "V6 60°", "boxer four"
     ],
 )
 def test_motion_and_work_over_a_cycle(name: str, direction: int) -> None:
-    """Exact piston motion; work of the gas; the drive takes it all, in both directions."""
+    """The piston motion is exact, and the drive takes up the work of the gas in both directions."""
     design, speed = EngineDesign(**LAYOUTS[name]), 100.0 * direction
     gas = gas_of(name, design)
     period = 4 * np.pi / abs(speed)
@@ -128,7 +128,8 @@ def test_default_firing_orders_in_line() -> None:
     assert max(np.abs(six.force).max(), np.abs(six.moment).max()) < 1e-15
     five = engine_balance(EngineDesign(cylinders=5), ROD)
     assert np.abs(five.force).max() < 1e-15
-    first, second = np.abs(five.moment).max(axis=1)  # this order has the smallest first one
+    # The default order has the smallest moment of order 1
+    first, second = np.abs(five.moment).max(axis=1)
     helical = engine_balance(EngineDesign(cylinders=5, firing_order=(1, 2, 3, 4, 5)), ROD)
     assert first < 0.2 * np.abs(helical.moment[0]).max() and second < 2e-3
     banks = np.radians([-30, 30] * 3)
@@ -138,7 +139,7 @@ def test_default_firing_orders_in_line() -> None:
 
 
 def inertia(design: EngineDesign, angle: float) -> float:
-    """Moment of inertia of a rigid engine referred to the crank, with rods as point masses."""
+    """Return the inertia of a rigid engine referred to the crank, with rods as point masses."""
     oscillating = design.piston_mass + MASS * CENTRE / LENGTH
     rotating = MASS * (1 - CENTRE / LENGTH)
     crank = SliderCrank(design.crank_radius, LENGTH, design.pin_offset)
@@ -178,12 +179,13 @@ def test_free_engine_with_a_damper(name: str, hub: float) -> None:
     def derivatives(t: float, y: np.ndarray) -> list[float]:
         angle, ring, speed, ring_speed = y
         step = 1e-5
-        J, change = inertia(design, angle) + hub, inertia(design, angle + step)
-        slope = (change - inertia(design, angle - step)) / (2 * step)
+        J, after = inertia(design, angle) + hub, inertia(design, angle + step)
+        slope = (after - inertia(design, angle - step)) / (2 * step)
         lever = np.asarray(crank.motion(angle + throws - banks, 1.0).slider_velocity)
         force = area * (np.array([gas(angle - f) for f in firing]) - AMBIENT_PRESSURE)
         rubber = damper.stiffness * (ring - angle) + damper.damping * (ring_speed - speed)
         moment = load(t, angle, speed) - float(force @ lever) + rubber
+        # J φ̈ + J′ φ̇²/2 = moment, with the inertia J(φ)
         return [speed, ring_speed, (moment - 0.5 * slope * speed**2) / J, -rubber / damper.inertia]
 
     options: dict[str, Any] = {"t_eval": run.time[::50], "rtol": 1e-9, "atol": 1e-9}
@@ -269,7 +271,7 @@ def test_wrong_units_give_a_warning(
 
 
 def test_plausible_engines_give_no_warning() -> None:
-    """A ship's engine, a model engine, a racing engine."""
+    """The engines are those of a ship, of a model and of a racing car."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for radius, bore, piston, speed in (

@@ -1,4 +1,4 @@
-"""Grid of oil films against one with half the intervals, over a working cycle.
+"""Grid of oil films against one with intervals of half the size, over a working cycle.
 
 All films have the default grid, 64×12.
 
@@ -20,8 +20,8 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd.mechanism.bearings import ElasticBearing, FiniteBearing, OilFilm, OilSupply
 from dolfinx_mbd.mechanism.mechanisms import EngineDesign, inline_engine
 
-SPEED, DT, START = 628.3, 2e-5, np.radians(440.0)
-CYCLE, RUN_IN = 1000, 170  # steps; the run-in is 120 degrees
+SPEED, DT, START = 628.3, 2e-5, np.radians(440.0)  # rad/s, s, rad
+CYCLE, RUN_IN = 1000, 170  # numbers of steps for 720° and 122°
 
 
 @pytest.fixture(scope="module")

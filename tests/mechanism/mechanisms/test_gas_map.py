@@ -30,7 +30,7 @@ def curve(degrees: Any) -> np.ndarray:
 
 
 def a_map(interpolation: Any = "cubic") -> PressureMap:
-    """Return a map of this pressure, multiplied by a factor for each speed."""
+    """Return a map of the pressure `curve`, multiplied by a factor for each speed."""
     rows = np.outer([1.0, 2.0, 1.5], curve(DEGREES))
     return PressureMap(np.radians(DEGREES), SPEEDS, rows, interpolation=interpolation)
 
@@ -38,6 +38,7 @@ def a_map(interpolation: Any = "cubic") -> PressureMap:
 @pytest.mark.parametrize("interpolation", ["cubic", "linear"])
 def test_values(interpolation: Any) -> None:
     """Values are linear in the speed, constant outside of the table and periodic in the angle."""
+    # 200 rad/s is a third of the way from 150 to 300: 2 − 0.5/3 = 11/6
     table, angle = a_map(interpolation), np.linspace(-1500.0, 1500.0, 301)
     for speed, factor in [(100, 1), (125, 1.5), (150, 2), (200, 11 / 6), (0, 1), (900, 1.5)]:
         expected = factor * curve(angle)
@@ -72,6 +73,7 @@ def test_derivatives(interpolation: Any) -> None:
 def test_pressure_of_the_mwm_engine() -> None:
     """The map reproduces both published tables at their points."""
     table, (pressures, peaks) = gas(), tables()
+    # 15.2 is the peak of the curve, whose scale is arbitrary
     for rpm, peak in peaks:
         p = table(np.radians(pressures[1:-1, 0] - 360), rpm * np.pi / 30)
         np.testing.assert_allclose(p, 1e6 * peak / 15.2 * pressures[1:-1, 1], rtol=1e-9)

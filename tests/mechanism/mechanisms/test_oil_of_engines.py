@@ -63,9 +63,10 @@ def test_balance_in_mains() -> None:
 def test_balance_over_the_cycle(run: mbd.results.Solution) -> None:
     """The integrated flows are the change of the volume of oil, up to errors of the steps."""
     element = next(load for load in run.system.loads if load.name == PIN)
-    film, dt = element.for_run(), CYCLE / 1440
+    film, dt = element.for_run(), CYCLE / 1440  # a copy with a content of its own
     motions = mbd.bearings.journal_motion(run, PIN)
     history = run.element(PIN)
+    # Areas of the cells of 36 × 6 intervals, which are half as large at the ends
     cells = np.full(film.grid.areas.shape, 2 * np.pi * 0.021 / 36 * 0.02 / 6)
     cells[:, [0, -1]] *= 0.5
     volumes, content, lowest = [], None, 1.0
@@ -86,23 +87,23 @@ def test_balance_over_the_cycle(run: mbd.results.Solution) -> None:
 def test_flooded_film() -> None:
     """Under a high pressure nothing ruptures, and the run is that of Reynolds' equation."""
     groove = OilSupply(1e8, arc=7.0, length=0.004)
-    one, two = (
+    reynolds, conserving = (
         mbd.simulate(engine(groove, kind), t_end=0.1 * CYCLE, dt=CYCLE / 1440).element(PIN)
         for kind in ("reynolds", "mass_conserving")
     )
-    assert one.film_thickness.min() < 0.97 * SIZE["clearance"]
+    assert reynolds.film_thickness.min() < 0.97 * SIZE["clearance"]
     for key in ("film_thickness", "peak_pressure", "side_flow", "supply_flow"):
-        a, b = getattr(one, key), getattr(two, key)
+        a, b = getattr(reynolds, key), getattr(conserving, key)
         assert np.allclose(a, b, rtol=1e-6, atol=1e-9 * np.abs(a).max()), key
 
 
 def test_results_of_files(run: mbd.results.Solution, tmp_path: Path) -> None:
     """Quantities from a file, from a part of a run and from saved outputs are those of the run."""
     run.save(tmp_path / "run.npz")
-    again = mbd.results.Solution.load(tmp_path / "run.npz", run.system)
+    loaded = mbd.results.Solution.load(tmp_path / "run.npz", run.system)
     film = run.element(PIN)
     for key in ("side_flow", "filled_part", "content_rate", "force"):
-        assert np.array_equal(getattr(again.element(PIN), key), getattr(film, key)), key
+        assert np.array_equal(getattr(loaded.element(PIN), key), getattr(film, key)), key
     assert 0.2 < film.filled_part.min() < 0.9 and film.filled_part.max() <= 1.0
     options = {"t_end": 100 * CYCLE / 1440, "dt": CYCLE / 1440, "method": DAMPED}
     saved = mbd.simulate(run.system, **options, outputs=[PIN], path=tmp_path / "folder")
@@ -133,11 +134,11 @@ def test_folder(run: mbd.results.Solution, tmp_path: Path) -> None:
     dt = CYCLE / 1440
     options: Any = {"t_end": 40 * dt, "dt": dt, "method": DAMPED, "stride": 2}
     mbd.simulate(run.system, **options, path=tmp_path / "run")
-    again = mbd.results.Solution.load(tmp_path / "run", run.system)
+    loaded = mbd.results.Solution.load(tmp_path / "run", run.system)
     film = mbd.simulate(run.system, **options).element(PIN)
     for key in ("side_flow", "filled_part"):
-        assert np.array_equal(getattr(again.element(PIN), key), getattr(film, key)), key
-    dataset = again.to_xarray([PIN])
+        assert np.array_equal(getattr(loaded.element(PIN), key), getattr(film, key)), key
+    dataset = loaded.to_xarray([PIN])
     assert np.array_equal(dataset[f"{PIN}.filled_part"], film.filled_part)
 
 
@@ -164,10 +165,10 @@ def test_interrupted_run(run: mbd.results.Solution, tmp_path: Path) -> None:
     with pytest.warns(MbdWarning, match="interrupted"):
         mbd.simulate(system, **options, path=tmp_path / "run")
     brake._stop_at = np.inf
-    again = mbd.resume(tmp_path / "run", system)
+    resumed = mbd.resume(tmp_path / "run", system)
     whole = mbd.simulate(system, **options)
-    assert np.array_equal(again.q, whole.q)
-    assert np.array_equal(again.element(PIN).filled_part, whole.element(PIN).filled_part)
+    assert np.array_equal(resumed.q, whole.q)
+    assert np.array_equal(resumed.element(PIN).filled_part, whole.element(PIN).filled_part)
 
 
 def test_resumed_run(run: mbd.results.Solution) -> None:

@@ -18,7 +18,7 @@ from dolfinx_mbd.mechanism.mechanisms import EngineDesign, engine, rigid_rod
 pytest.importorskip("gmsh")
 SHAFT = Crankshaft(throw_angles=[0.0], fillet=0, nose_length=0, size=0.015)
 CASE = Crankcase(bays=1, size=0.025)
-Z, X = (0, 0, 1), (1, 0, 0)
+Z, X = (0, 0, 1), (1, 0, 0)  # z axes of the interfaces
 INTERFACES = {
     "crank": {"main_1": Z, "main_2": Z, "pin_1": Z, "flange": Z},
     "block": {"main_1": Z, "main_2": Z, "cylinder_1": X, "front": Z, "rear": Z},
@@ -52,7 +52,7 @@ def surfaces(path: Path, name: str) -> dict[str, list[int]]:
 
 
 def reduced(geometry: Any, name: str) -> ReducedBody:
-    """Return a reduced body with the interfaces of its part of the engine."""
+    """Return the reduced body of the crank or block, `name`, with its interfaces."""
     places = {f"main_{k + 1}": (0, 0, z) for k, z in enumerate(SHAFT.main_positions)}
     places |= {"cylinder_1": (0.15, 0, 0)}
     specs = {
@@ -67,7 +67,7 @@ def reduced(geometry: Any, name: str) -> ReducedBody:
 
 @pytest.mark.slow
 def test_engine_with_parts_of_step_files(tmp_path: Path) -> None:
-    """Mass, sizes, frequencies, bearing forces and motion of the mounts are those of the builders.
+    """Mass, sizes, frequencies, bearing forces and motions are those of the parametric parts.
 
     The meshes differ, because a STEP file has no number of elements around its circles.
     """

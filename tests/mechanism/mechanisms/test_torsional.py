@@ -12,7 +12,7 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.mechanisms import HALF_ORDERS, TorsionalChain, torque_orders
 from tests.models import mwm_engine as mwm
 
-CYCLE = 4 * np.pi * np.arange(1440) / 1440
+CYCLE = 4 * np.pi * np.arange(1440) / 1440  # crank angles of two turns, rad
 
 
 def test_frequencies_of_the_nine_mass_model() -> None:
@@ -39,10 +39,10 @@ def test_orders_of_the_forced_response(rpm: float) -> None:
     np.testing.assert_array_equal(response.orders, orders)
     scale = np.abs(expected).max(axis=0)
     np.testing.assert_allclose(response.torque / scale, expected / scale, rtol=0, atol=2e-4)
-    history = response.torque_at(CYCLE)[:, 7]
+    history = response.torque_at(CYCLE)[:, 7]  # shaft 8
     peak, sixth = mwm.PEAKS[rpm]  # published values
     assert np.abs(history).max() == pytest.approx(peak, rel=1e-3)
-    assert abs(response.torque[11, 7]) == pytest.approx(sixth, rel=1e-3)
+    assert abs(response.torque[11, 7]) == pytest.approx(sixth, rel=1e-3)  # order 6
 
 
 def test_speed_of_the_largest_order() -> None:
@@ -57,6 +57,7 @@ def test_torques_with_exact_kinematics() -> None:
     """Only order 2 differs, where the series of the reference omits terms of size λ³/4."""
     expected, _ = mwm.reference(2165.8)
     response = mwm.chain().response(2165.8 * mwm.RPM, mwm.torques())
+    # Order 6 in shaft 8
     assert abs(response.torque[11, 7]) == pytest.approx(abs(expected[11, 7]), rel=1e-3)
     mass = mwm.torques()[3]
     angle = np.linspace(-20.0, 20.0, 77)
@@ -82,6 +83,7 @@ def harmonic_amplitudes(chain: TorsionalChain, speed: float, order: float) -> np
     """Return the twists of the shafts of the linearized mechanism at one order."""
     frequency = order * speed / (2 * np.pi)
     torques = mwm.series_torques()
+    # Torques of zero, so that the system has inputs at these discs
     quiet = {disc: (lambda angle, speed: 0.0 * np.asarray(angle)) for disc in torques}
     system = chain.system(0.0, quiet, loss_frequency=frequency)
     result = mbd.linearize(
@@ -144,7 +146,7 @@ def test_viscous_damping_instead_of_the_loss_factor() -> None:
 @pytest.mark.parametrize("rpm", [1000.0, 2150.0])
 def test_time_domain(rpm: float) -> None:
     """The mechanism in the time domain has the peaks of the frequency domain with its damping."""
-    cycles = int(np.ceil(0.32 * rpm / 120))  # the first mode decays by more than exp(-7)
+    cycles = int(np.ceil(0.32 * rpm / 120))  # 0.32 s: the first mode decays by more than exp(-7)
     history = time_domain(rpm, 2.5e-5, cycles)
     assert np.abs(history).max() == pytest.approx(viscous_peak(rpm), rel=5e-3)
 
@@ -170,7 +172,7 @@ def ramp(start: float, end: float, duration: float) -> Any:
 def damped(inertia: float = 0.06, ratio: float = 0.2) -> TorsionalChain:
     """Return the nine-mass model with a damper on the pulley, tuned to the first mode."""
     chain = mwm.chain()
-    w = 2 * np.pi * chain.frequencies[1] * 0.8
+    w = 2 * np.pi * chain.frequencies[1] * 0.8  # below the first mode
     return chain.with_damper(1, inertia, inertia * w * w, 2 * ratio * inertia * w)
 
 
