@@ -19,7 +19,7 @@ from dolfinx_mbd.kernels.columns import ELASTIC, ETA, OMEGA, ORIGIN
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.system import State, System
 
-_SAFETY = 0.9  # safety factor of a predicted step
+_SAFETY = 0.9  # safety factor of a predicted step, which is proportional to error^(-1/3)
 # Limits of the growth factor of a step; smaller growth is not worth a new factorization
 _MIN_GROWTH, _MAX_GROWTH = 1.4, 2.0
 _MIN_SHORTENING = 0.25  # smallest ratio of a repeated step to the rejected step
