@@ -192,6 +192,8 @@ def history_damage(
                 up = history[k] > history[k - 1]
                 turns += up != (history[k + 1] > history[k])
         widest = max(widest, high - low)
+        # the bound assumes the full range and the largest companion in all half cycles: turns + 1,
+        # and two more if the history is closed
         bound += weights[r] * (0.5 * turns + 1.5) * cycle_damage(0.5 * (high - low), top, law)
     out[DAMAGE] = out[CYCLES] = out[RANGE] = out[RANGE_MEAN] = 0.0
     if bound <= best:
@@ -232,7 +234,7 @@ def keep_worst(
 ) -> float:
     """Keep the worst plane so far in `out`, and the plane of the next search in `start` (2, 3).
 
-    Before any damage occurs, the next search is around the widest range; it is returned.
+    Before any damage occurs, the next search is around the widest range. Return that range so far.
     """
     worse = result[DAMAGE] > out[DAMAGE] or result[DAMAGE] != result[DAMAGE]
     if worse:
@@ -301,6 +303,7 @@ def shear_search(
     history, normal, path, row = np.empty(size), np.empty(size), np.empty((2, size)), np.empty(6)
     n, t, chord, result = np.empty(3), np.empty(3), np.empty(3), np.empty(4)
     frame, start, origin = np.empty((2, 3)), np.empty((2, 3)), np.empty((2, 3))
+    # each refinement tries the worst plane so far, and six planes around it
     planes, widest = normals.shape[0], -1.0
     for k in range(planes + 7 * spacing.shape[0]):
         tries, step = DIRECTIONS, math.pi / DIRECTIONS
