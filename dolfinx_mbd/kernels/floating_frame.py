@@ -275,10 +275,10 @@ def _elastic_rows(
     inertia, elastic, damping, eta_inertia = elastic_forces(
         row, data, q, v, a, P, weights, acceleration
     )
-    product = 0.0
+    squared = 0.0
     for k in range(n):
-        product += a[j + k] * eta_inertia[k]
-    size += math.sqrt(m * abs(product))
+        squared += a[j + k] * eta_inertia[k]
+    size += math.sqrt(m * abs(squared))  # mass times the root mean square of the acceleration by η̈
     for k in range(n):  # the last term bounds the work of all inertia forces on a mode
         out[j + k] = inertia[k] + elastic[k] + damping[k]
         terms = abs(inertia[k]) + abs(elastic[k]) + abs(damping[k])
@@ -364,6 +364,7 @@ def add_spin_rows(
     for k in range(n):
         out[j + k] += force[k]
         scale[j + k] += abs(force[k])
+    # the rate of ηᵀKη is 2 η̇ᵀKη: `rate` is half of ΔJ̇ ω
     rate = mv3(spin_matrix(product(y, v, j)), omega)
     moment = sum3(mv3(dJ, alpha), cross3(omega, mv3(dJ, omega)))
     put3(out, j - 3, sum3(vector3(out, j - 3), sum3(moment, scaled3(2.0, rate))))
@@ -383,6 +384,7 @@ def integrals(table: Table, data: Array, q: Array, v: Array, gravity: Array) -> 
     J, i, j = inertia_tensor(Q0), row[FIRST_Q] + 7, row[FIRST_V] + 6
     if row[NUM_SPINS] > 0:
         J = sum33(J, spin_parts(row, data, q)[1])
+    # `inner` is ∫ρ (ω×c + u̇), and `swing` is ∫ρ c×u̇
     spin, swing, inner = mv3(J, omega), axial3(Q1), sum3(cross3(omega, s0), s1)
     kinetic = 0.5 * m * dot3(V, V) + dot3(V, inner) + 0.5 * dot3(omega, spin) + dot3(omega, swing)
     inertia = product(matrix(data, row[MASS_MATRIX], n, n), v, j)
