@@ -77,8 +77,8 @@ def _division(y: Array, half: float) -> tuple[float, Array]:
     """Return the angle that divides the circle, and its derivatives (9,) with respect to y.
 
     The rates g₀ and g₁ change their signs at the arguments of the complex numbers X₀ and X₁, and
-    opposite to them. With half the length l, the angle is half of the argument of X₀² + (l/3)² X₁²:
-    that of the pressure without misalignment, and that of the pressure of a journal that only tilts.
+    opposite to them. The angle is half of the argument of X₀² + (l/3)² X₁², l = L/2: that of
+    the pressure without misalignment, and that of the pressure of a journal that only tilts.
     """
     X0 = complex(2.0 * y[E_Y_RATE] - y[SPIN] * y[E_X], -2.0 * y[E_X_RATE] - y[SPIN] * y[E_Y])
     X1 = complex(2.0 * y[T_Y_RATE] - y[SPIN] * y[T_X], -2.0 * y[T_X_RATE] - y[SPIN] * y[T_Y])
