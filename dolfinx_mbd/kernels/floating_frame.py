@@ -182,18 +182,19 @@ def residual(
     for b in range(table.shape[0]):
         row = table[b]
         j, m, A = row[FIRST_V], data[row[MASS]], orientation(row, q)
-        omega, alpha, total = vector3(v, j + 3), vector3(a, j + 3), vector3(a, j)
-        pull = vector3(gravity, 0)
-        acceleration = tmv3(A, sum3(total, scaled3(-1.0, pull)))
+        omega, alpha, a_origin = vector3(v, j + 3), vector3(a, j + 3), vector3(a, j)
+        g = vector3(gravity, 0)
+        acceleration = tmv3(A, sum3(a_origin, scaled3(-1.0, g)))
         _, P, s, Q = inertia_integrals(row, data, q, v, a)
         w = skew3(omega)
         W = sum33(skew3(alpha), mm3(w, w))
         force, moment = frame_forces(m, A, acceleration, omega, W, s, Q)
         Q0, _, _ = squares3(Q)
-        # magnitude of the inertia forces of all material points, even if they cancel
+        # bound of the inertia forces of all material points, even if they cancel; `radius` is their
+        # radius of gyration about the origin of the frame
         radius = math.sqrt((Q0[0][0] + Q0[1][1] + Q0[2][2]) / m)
         spread = math.sqrt(dot3(alpha, alpha)) + dot3(omega, omega)
-        size = m * (math.sqrt(dot3(total, total)) + math.sqrt(dot3(pull, pull)) + radius * spread)
+        size = m * (math.sqrt(dot3(a_origin, a_origin)) + math.sqrt(dot3(g, g)) + radius * spread)
         if row[NUM_MODES] > 0:
             weights = elastic_weights(W, w)
             size = _elastic_rows(row, data, q, v, a, P, weights, acceleration, size, out, scale)

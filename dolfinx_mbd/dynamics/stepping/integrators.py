@@ -244,15 +244,16 @@ class Stepper:
             error = corrector.residual_error(step)
             if not math.isfinite(error):
                 break
-            outdated = corrector.factor is not None
+            outdated = corrector.factor is not None  # the factor is that of another point
             if not outdated:
                 corrector.refactor(step.time, dt, step.move, step.derivatives)
             elif not iteration:
                 corrector.connect_bodies()
             remaining = limit - iteration - 1
             renews = reuse and corrector.renews and renewals < _RENEWALS
-            # a slower convergence is worth new films, or a new matrix
+            # the number of further iterations that are cheaper than new films, or a new matrix
             worthwhile = min(remaining, _FILM_ITERATIONS) if renews else remaining
+            # before the correction, if slow convergence is certain
             renewed = (
                 renews
                 and outdated
@@ -281,6 +282,7 @@ class Stepper:
             if renewed or not outdated:
                 monitor.reset()
             monitor.is_round_off = correct_by(step, solution)
+            # `repeat` makes the corrections of the first time, without a test after the last one
             if monitor.skips_residual or iteration + 1 == corrections:
                 eqs.move(state.q, step.move)
                 eqs.update_poses(step.time)

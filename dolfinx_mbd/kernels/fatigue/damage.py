@@ -123,9 +123,10 @@ def strain_damage(amplitude: float, mean: float, law: Array) -> float:
         if amplitude + mean <= 0.0:
             return 0.0
         value *= neuber_stress(amplitude + mean, law)
+    # Newton's method for u = ln 2N, with Y = `value` in the logarithm of the law Y(2N); see `LAW`
     a, b = math.log(law[ELASTIC]), math.log(law[PLASTIC])
     target, u = math.log(value), 0.0
-    for _ in range(200):  # Newton's method for u = ln 2N; the function is convex
+    for _ in range(200):  # the function is convex; `top` avoids overflow
         first, second = a + law[ELASTIC_EXPONENT] * u, b + law[PLASTIC_EXPONENT] * u
         top = max(first, second)
         x, y = math.exp(first - top), math.exp(second - top)

@@ -72,7 +72,7 @@ def _divide(x: Line, s: float, edges: Array) -> int:
     """Write the edges of the cells, and return the number of cells."""
     at_start, at_end = x.h0 - x.h1, x.h0 + x.h1  # gaps at both ends
     parts, middle = 1, 1.0
-    if (at_start - s) * (at_end - s) < 0.0:
+    if (at_start - s) * (at_end - s) < 0.0:  # `middle` is where the gap is s
         parts, middle = 2, (s - x.h0) / x.h1
     edges[0] = -1.0
     count = 0
@@ -83,7 +83,7 @@ def _divide(x: Line, s: float, edges: Array) -> int:
             first, last = 2.0 * s - first, 2.0 * s - last
         ratio = last / first
         n = max(1, min(MAX_CELLS // 2, math.ceil(abs(math.log(ratio)) / math.log(2.0))))
-        for j in range(1, n):
+        for j in range(1, n):  # gaps in a geometric sequence
             edges[count + j] = a + (b - a) * (ratio ** (j / n) - 1.0) / (ratio - 1.0)
         count += n
         edges[count] = b

@@ -102,7 +102,7 @@ def _law(y: Array, g: Array) -> Array:
     """Return force and moment (6,) on the journal from the film loads and the couple of shear."""
     tx, ty, dz = y[T_X], y[T_Y], y[AXIAL]
     couple = 0.5 * (y[E_X] * g[F_Y] - y[E_Y] * g[F_X] + tx * g[G_Y] - ty * g[G_X])
-    gx, gy = g[G_X] - dz * g[F_X], g[G_Y] - dz * g[F_Y]
+    gx, gy = g[G_X] - dz * g[F_X], g[G_Y] - dz * g[F_Y]  # about the frame of the journal
     return np.array([g[F_X], g[F_Y], 0.0, -gy, gx, tx * gy - ty * gx - g[DRAG] - couple])
 
 
@@ -115,7 +115,7 @@ def _law_change(y: Array, g: Array, dy: Array, dg: Array) -> Array:
         + y[E_X] * dg[F_Y] - y[E_Y] * dg[F_X] + tx * dg[G_Y] - ty * dg[G_X]
     )  # fmt: skip
     gx, gy = g[G_X] - dz * g[F_X], g[G_Y] - dz * g[F_Y]
-    hx = dg[G_X] - dz * dg[F_X] - dy[AXIAL] * g[F_X]
+    hx = dg[G_X] - dz * dg[F_X] - dy[AXIAL] * g[F_X]  # changes of gx and gy
     hy = dg[G_Y] - dz * dg[F_Y] - dy[AXIAL] * g[F_Y]
     twist = dy[T_X] * gy - dy[T_Y] * gx + tx * hy - ty * hx - dg[DRAG] - couple
     return np.array([dg[F_X], dg[F_Y], 0.0, -hy, hx, twist])

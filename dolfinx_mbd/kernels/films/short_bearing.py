@@ -152,7 +152,8 @@ def _add_derivatives(
 ) -> None:
     """Add the derivatives of the loads of one angle to dg (5, 9).
 
-    `shear` is the factor of the drag ∫1/H, and its derivative with respect to Ω.
+    `start_by` (9,) is ∂θ/∂y of the angle, P and `slopes` are the loads and slopes of `strip_loads`,
+    and `shear` is the factor of the drag ∫1/H, and its derivative with respect to Ω.
     """
     for k in range(9):
         slope = start_by[k]
