@@ -224,7 +224,7 @@ class AdaptiveSteps:
         factor = _SAFETY * max(error, 1e-9) ** (-1 / 3)
         if error > _CAUTION:
             self.dt = max(_CAUTION * dt, self.smallest)
-        elif factor >= _MIN_GROWTH and dt >= self.dt:
+        elif factor >= _MIN_GROWTH and dt >= self.dt:  # not after a step that an event shortened
             self.dt = min(dt * min(factor, _MAX_GROWTH), self.largest)
 
     @property

@@ -210,7 +210,7 @@ def history_damage(
             out[DAMAGE] += weights[r] * counts[k] * damage
             if ranges[k] >= SMALL * widest:
                 out[CYCLES] += weights[r] * counts[k]
-            if damage > worst or damage != damage:
+            if damage > worst or damage != damage:  # NaN: see `COLUMNS`
                 worst = damage
                 out[RANGE], out[RANGE_MEAN] = ranges[k], middles[k]
             if damage != damage:

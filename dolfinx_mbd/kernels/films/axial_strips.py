@@ -115,7 +115,7 @@ def _add_cell(
     """
     width, touching = 0.5 * (b - a), x.h0 + 0.5 * x.h1 * (a + b) < s
     G_r = np.empty(5) if touching else G
-    g, by0, by1, by2, by3 = G[VALUE], G[D_H0], G[D_H1], G[D_G0], G[D_G1]  # G and derivatives at r
+    g, by0, by1, by2, by3 = G[VALUE], G[D_H0], G[D_H1], G[D_G0], G[D_G1]  # G(r), derivatives
     for k in range(rule.shape[1]):
         d = width * (1.0 + rule[POINT, k])
         r = a + d

@@ -207,7 +207,7 @@ def film_coefficients(h: Array, rate: Array, speed: float, values: Array, flow: 
         _rough_thicknesses(h, rate, values, squeeze, flow)
     # all nodes are in one row: long loops are fast
     around, along = flow[THICKNESS_AROUND].ravel(), flow[THICKNESS_ALONG].ravel()
-    faces, sides = flow[AROUND].ravel(), flow[ALONG].ravel()
+    faces, sides = flow[AROUND].ravel(), flow[ALONG].ravel()  # conductances
     source, face, count = flow[SOURCE].ravel(), flow[FACE].ravel(), h.size
     last = count - columns  # first node of the last angle
     for k in range(last):
@@ -219,14 +219,14 @@ def film_coefficients(h: Array, rate: Array, speed: float, values: Array, flow: 
     for k in range(count - 1):
         H = 0.5 * (along[k] + along[k + 1])
         sides[k] = H * H * H * (dx / dz)
-    flow[ALONG, :, -1] = 0.0
+    flow[ALONG, :, -1] = 0.0  # no neighbour; the loop above wrote across the rows
     _entrained_faces(h, flow)
     for k in range(columns):
         source[k] += push * (face[k] - face[last + k])
     for k in range(columns, count):
         source[k] += push * (face[k] - face[k - columns])
     for k in range(count):
-        if not abs(source[k]) <= largest:
+        if not abs(source[k]) <= largest:  # also if it is not a number
             largest = abs(source[k])
     return largest
 

@@ -307,7 +307,7 @@ def _add_joint_loads(m: Model, multipliers: Array) -> None:
             p, g = first_number(m, OF_JOINT_LOAD, k), gradients[j, motion]
             stiffness, damping = m.parameters[p + JOINT_STIFFNESS], m.parameters[p + JOINT_DAMPING]
             for c in range(12):
-                by_pose = -stiffness * g[c]
+                by_pose = -stiffness * g[c]  # derivative of the load
                 for i in range(12):
                     frame = first if i < 6 else second
                     by_pose -= damping * m.velocities[frame, i % 6] * H[0, i, c]
