@@ -154,7 +154,7 @@ class FilmStiffness:
             return range(len(sizes))
         first, now = np.cumsum([0, *sizes])[:-1], np.concatenate(self._loads.gap_forces())
         changes, errors = (np.maximum.reduceat(np.abs(now - x), first) for x in forces)
-        # the error of the next force is predicted from the ratio of the last error and change
+        # predicted error of the next force: the last error times its ratio to the last change
         keep = errors * errors <= _SMALL_ERROR * errors.max() * changes
         return [int(k) for k in np.flatnonzero(~keep)]
 

@@ -19,9 +19,9 @@ from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 __all__ = ["AlphaFormulas", "Derivatives", "extrapolate", "resample"]
 
-# In a smooth motion, two successive changes Δ₁ and Δ₂ of the accelerations satisfy Δ₁·Δ₂ ≥ this
-# times Δ₁·Δ₁. Otherwise, the mean of the first two accelerations, (a₁ + a₂) / 2, would have
-# predicted the third one better than their extrapolation 2 a₂ − a₁
+# The last change a − a₁ of the accelerations is like the one before, a₁ − a₂, if their product is at
+# least this times (a₁ − a₂)². Otherwise, the mean (a₁ + a₂) / 2 would have predicted a better than
+# the extrapolation 2 a₁ − a₂
 _ALIKE = 0.25
 
 

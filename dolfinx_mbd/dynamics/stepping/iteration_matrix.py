@@ -50,6 +50,7 @@ class IterationMatrix:
         counts = [system.bodies[k].increment_tangent(zero[system.v_slices[k]]).size // 9
                   for k in rotating]  # fmt: skip
         starts = np.cumsum([0, *counts]).tolist()
+        # indices of the tangent operators of each body, and first column of each rotation
         self._tangent_index = {k: range(*starts[i : i + 2]) for i, k in enumerate(rotating)}
         self._columns = np.array(
             [

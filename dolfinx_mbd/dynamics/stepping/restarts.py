@@ -22,6 +22,8 @@ def rescaled(system: System, formulas: AlphaFormulas, state: State, dt: float, n
 
     See `Stepper.rescaled`.
     """
+    # `constrained` and `by_positions` are jerks due to constraints; `free` is the part of the
+    # difference of accelerations that the constraints do not determine
     consistent, constrained, free, by_positions = restart(
         system, state, dt, state.memory["algorithmic"] - state.a
     )

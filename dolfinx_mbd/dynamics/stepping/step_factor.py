@@ -61,6 +61,7 @@ class StepFactor:
             transposed: Whether `solve` solves the transposed equations.
         """
         self._transposed, self.noise = int(transposed), np.zeros(0)
+        # the kernels decompose Sᵀ, whose rows are contiguous, and solve the transposed equations
         self._parts = len(self._table) > 0 and eliminate(
             S.T,
             transposed,

@@ -11,9 +11,10 @@ and ∂H/∂t − (1 − ρ) H/Δt where it was, so that a film that remains ful
 module `reynolds`; there, m = 0 if Δt ∂H/∂t > H. These implicit steps keep ρ ≥ 0.
 
 The flow through the face of a cell is ρ of the upstream node times H at the face. Every node has
-one unknown x: q where the film is full, and minus the void u = (1 − ρ) H otherwise. In a step, the
-columns are those of an M-matrix, full or not. In a steady motion they are as long as no gap closes
-faster than oil leaves it; such gaps are full, so that the loads jump with ∂H/∂t there.
+one unknown x: q where the film is full, and otherwise minus the void u = (1 − ρ) H, with H at the
+face downstream. In a step, the columns are those of an M-matrix, full or not. In a steady motion
+they are as long as no gap closes faster than oil leaves it; such gaps are full, so that the loads
+jump with ∂H/∂t there.
 
 The active set is updated by the signs of the unknowns. Every 15 iterations, sweeps of a nonlinear
 Gauss-Seidel method along the flow (Elrod's algorithm) correct it, because it may alternate while

@@ -112,7 +112,7 @@ def mass_conserving_gradients(
     mu = values[VISCOSITY]
     by_gap, by_rate, by_speed = np.zeros(C.shape), np.zeros(C.shape), np.zeros(K)
     X = gather_nodes(number, C, part, size[UNKNOWNS])
-    for i in range(n):  # C is by ρ where the film is ruptured, and the unknown is −(1 − ρ) H
+    for i in range(n):  # where the film is ruptured, C is by ρ, and the unknown is −(1 − ρ) `face`
         for j in range(columns):
             if number[i, j] >= 0 and not free[i, j]:
                 X[number[i, j]] /= face[i, j]
