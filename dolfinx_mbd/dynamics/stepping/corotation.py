@@ -114,7 +114,7 @@ def _groups(eqs: Assembler) -> list[tuple[int, int, int, int]]:
     """Return the table of groups that rotate relative to the axes of their unknowns."""
     s, bodies = eqs.system, eqs.frames.bodies
     sizes = [body.num_velocities for body in s.bodies]
-    ranks = [int(size == 0) for size in sizes]  # 0: global axes; 1: ground; else the body's axes
+    ranks = [int(size == 0) for size in sizes]  # 0: global axes; 1: ground
     partners = _partners(eqs)
     rigid = {k for k, size in enumerate(sizes) if 0 < size <= RIGID.stop}
     if max(sizes) <= RIGID.stop and any(partners[k] & rigid for k in rigid):
@@ -125,7 +125,7 @@ def _groups(eqs: Assembler) -> list[tuple[int, int, int, int]]:
     table = []
     for k, q, v in zip(bodies.members, bodies.origins, bodies.table[:, FIRST_V], strict=True):
         if sizes[k] > RIGID.stop or k in free:
-            ranks[k] = sizes[k]
+            ranks[k] = sizes[k]  # displacements follow the body
             table.append((BODY, int(v), int(q) + 3, 0))
     motions = [int(motion) for motion in eqs.joints.motion_rows[:, 1]]
     for entry, part in enumerate(s.entry_slices[: len(s.joints)]):

@@ -16,8 +16,9 @@ those of φ/2, the mean of the derivatives for g → 0 from both sides.
 The axis is divided into cells: where h is equal to the roughness s, because the law of the
 thickness changes there, and so that the distance from the pole of 1/H³ or of σ at most doubles in a
 cell. The quadrature in each cell, with the points and weights `rule` (2, points) on (−1, 1), has a
-relative error of about 1e-9. The moments of a cell are an array (5, 7): ∫ rᵏ G/H³, ∫ rᵏ/H³ for
-k = 0, 1, 2 and ∫ 1/H in row 0, and their derivatives with respect to h₀, h₁, g₀, g₁ in rows 1 to 4.
+relative error of about 1e-9. The moments of a cell are an array (5, 7). Row 0 contains ∫ rᵏ G/H³
+(`GROWTH`) and ∫ rᵏ/H³ (`CUBE`) for k = 0, 1, 2, and ∫ 1/H (`SHEAR`), rows 1 to 4 their derivatives
+with respect to h₀, h₁, g₀, g₁.
 """
 
 from __future__ import annotations
@@ -357,10 +358,11 @@ def strip_loads(
 ) -> tuple[float, float]:
     """Compute ∫p dz, ∫z p dz (2,) and ∫1/H dz at one angle, with derivatives by (h₀, h₁, g₀, g₁).
 
-    `half` is l, half the length of the bearing, `mu` the viscosity, and `s` the roughness. `x` is
-    the line along z, not along r = z/l. `slopes` are (2, 4), and `drag` (3,) is ∫1/H dz with its
-    derivatives by h₀ and h₁. `rule` is described in the module. The arrays `edges` (cells + 1),
-    `moments` (cells, 5, 7), `starts` (cells + 1, 5) and `parts` (3, 6, 7) are overwritten.
+    `half` is l, half the length of the bearing, `mu` the viscosity, `s` the roughness, and H the
+    thickness. `x` is the line along z, not along r = z/l. `slopes` are (2, 4), and `drag` (3,) is
+    ∫1/H dz with its derivatives by h₀ and h₁. `rule` is described in the module. The arrays `edges`
+    (cells + 1), `moments` (cells, 5, 7), `starts` (cells + 1, 5) and `parts` (3, 6, 7) are
+    overwritten.
 
     Returns the peak pressure, and the flow out of both ends per length of the circumference.
     """
@@ -386,7 +388,7 @@ def strip_loads(
     C = total[VALUE, GROWTH] / total[VALUE, CUBE]
     # whether φ, with the slope (G − C)/H³, is positive next to the lower and the upper end
     low, high = C < 0.0, starts[count, VALUE] < C
-    resting = x.g0 == 0.0 and x.g1 == 0.0
+    resting = x.g0 == 0.0 and x.g1 == 0.0  # see the module for g = 0
     if not (low or high or resting):
         return 0.0, 0.0
     middle = 0.0

@@ -101,7 +101,7 @@ def _gap(y: Array, c: float, theta: float, x: Array) -> None:
     n, m = (math.cos(theta), math.sin(theta)), (-math.sin(theta), math.cos(theta))
     x[N_X], x[N_Y] = n
     for i in range(2):
-        k = 2 * i
+        k = 2 * i  # first entry of e or t
         radial = y[k] * n[0] + y[k + 1] * n[1]
         slope = -y[k] * m[0] - y[k + 1] * m[1]
         x[H0 + i] = -radial
@@ -122,17 +122,17 @@ def _gap_change(y: Array, x: Array, k: int, slope: float) -> tuple[float, float,
     )
     n = x[k % 2]
     spin = y[SPIN] * (-x[N_Y] if k % 2 == 0 else x[N_X])
-    if k < 2:
+    if k < 2:  # e
         d0 -= n
         d2 -= spin
-    elif k < 4:
+    elif k < 4:  # t
         d1 -= n
         d3 -= spin
-    elif k < 6:
+    elif k < 6:  # ė
         d2 -= 2.0 * n
-    elif k < 8:
+    elif k < 8:  # ṫ
         d3 -= 2.0 * n
-    else:
+    else:  # Ω
         d2 += x[H0_SLOPE]
         d3 += x[H1_SLOPE]
     return d0, d1, d2, d3
