@@ -19,9 +19,9 @@ from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 __all__ = ["AlphaFormulas", "Derivatives", "extrapolate", "resample"]
 
-# The last change a − a₁ of the accelerations is like the one before, a₁ − a₂, if their product is at
-# least this times (a₁ − a₂)². Otherwise, the mean (a₁ + a₂) / 2 would have predicted a better than
-# the extrapolation 2 a₁ − a₂
+# The last change a − a₁ of the accelerations is like the one before, a₁ − a₂, if their product is
+# at least this times (a₁ − a₂)². Otherwise, the mean (a₁ + a₂) / 2 would have predicted a better
+# than the extrapolation 2 a₁ − a₂
 _ALIKE = 0.25
 
 
