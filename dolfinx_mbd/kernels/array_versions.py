@@ -40,8 +40,8 @@ def inertia_integrals(
     X[0, 1:], X[1, 1:], X[2, 1:] = q[i : i + n], v[j : j + n], a[j : j + n]
     s = X @ matrix(data, row[FIRST_MOMENTS], n + 1, 3)
     P = (X[:2] @ matrix(data, row[H_ROWS], n + 1, 9 * n + 9)).reshape(2, 9, n + 1)
-    first = tuple((float(x), float(y), float(z)) for x, y, z in s)
-    return X, P, (first[0], first[1], first[2]), (P[0] @ X.T).reshape(27)
+    moments = tuple((float(x), float(y), float(z)) for x, y, z in s)
+    return X, P, (moments[0], moments[1], moments[2]), (P[0] @ X.T).reshape(27)
 
 
 def elastic_forces(
@@ -153,11 +153,11 @@ def relative_residual(
     """Return the largest ratio of a residual of the equations of motion to its tolerance."""
     if not np.isfinite(rows).all():
         return math.inf
-    most = np.zeros(len(size))
+    largest = np.zeros(len(size))
     size[:] = 0.0
-    np.maximum.at(most, groups, np.abs(rows))
+    np.maximum.at(largest, groups, np.abs(rows))
     np.maximum.at(size, groups, scale)
-    return float((most / np.maximum(tolerance * size, 1e-300)).max(initial=0.0))
+    return float((largest / np.maximum(tolerance * size, 1e-300)).max(initial=0.0))
 
 
 def largest_product(x: Array, factors: Array) -> float:
@@ -204,7 +204,11 @@ def predict(
     move: Array,
     v: Array,
 ) -> None:
-    """Compute increments and velocities by Newmark's formulas for guessed accelerations."""
+    """Compute increments and velocities by Newmark's formulas for guessed accelerations.
+
+    `numbers` are α_m, α_f, β and γ; `old` and `new` are the algorithmic accelerations before and
+    after the step.
+    """
     alpha_m, alpha_f, beta, gamma = map(float, numbers)
     new[:] = ((1 - alpha_f) * guess + alpha_f * a - alpha_m * old) / (1 - alpha_m)
     move[:] = dt * velocity + dt * dt * ((0.5 - beta) * old + beta * new)
@@ -238,8 +242,8 @@ def subtract_multiples(
     count: int,
 ) -> None:
     """See `vector_operations.subtract_multiples`."""
-    one, two, three, four = (x[source + k * step :][:count] for k in range(4))
-    x[target : target + count] -= (f1 * one + f2 * two) + (f3 * three + f4 * four)
+    x1, x2, x3, x4 = (x[source + k * step :][:count] for k in range(4))
+    x[target : target + count] -= (f1 * x1 + f2 * x2) + (f3 * x3 + f4 * x4)
 
 
 def subtract_sum(

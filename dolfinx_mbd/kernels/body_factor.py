@@ -69,14 +69,15 @@ def connect_bodies(
         put3(g[p], 3, scaled3(scale, tmv3(A, vector3(row, side + 3))))
     for b in range(groups.shape[0]):
         _, size, frames, first, count, start = groups[b]
-        lines = 6 * frames
-        start += size * size + 2 * lines * size
+        lines = 6 * frames  # rows of the Jacobians of the group
+        start += size * size + 2 * lines * size  # W follows T⁻¹, J and T⁻¹ Jᵀ
         W, y = matrix(matrices, start, lines, lines), np.empty(lines)
         for i in range(first, first + count):
             c, line = ports[i, 0], 6 * ports[i, 1]
             a0, a1, a2, a3, a4, a5 = g[i]
             r0, r1, r2 = W[line], W[line + 1], W[line + 2]
             r3, r4, r5 = W[line + 3], W[line + 4], W[line + 5]
+            # y = gᵢ W, where gᵢ is the gradient of the port i
             for k in range(lines):
                 y[k] = a0 * r0[k] + a1 * r1[k] + a2 * r2[k] + a3 * r3[k] + a4 * r4[k] + a5 * r5[k]
             for j in range(first, first + count):
@@ -99,7 +100,7 @@ def reduce_to_joints(
     motion: Array,
     values: Array,
 ) -> None:
-    """Compute the motion of the bodies without forces of joints, and the values of constraints.
+    """Compute the motion T⁻¹ r of the bodies without joints, and the values B T⁻¹ r − r_B.
 
     Args:
         groups: Table of the groups.
@@ -109,7 +110,7 @@ def reduce_to_joints(
         bodies: First unknown and place of the quaternion in q of each body.
         q: Coordinates, (nq,).
         g: Gradients (ports, 6), see `connect_bodies`.
-        x: Right-hand side, (nv + nc,); the forces are rotated to the axes of the bodies.
+        x: Right-hand side (r, r_B), (nv + nc,); r is rotated to the axes of the bodies.
         motion: Motion in the order of `unknowns`, (nv,), a result.
         values: Right-hand side of the multipliers, (nc,), a result.
     """

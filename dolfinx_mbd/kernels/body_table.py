@@ -22,9 +22,10 @@ FIRST_Q, FIRST_V, FIRST_FRAME = 4, 5, 6
 #: Columns with the start of an array: mass (1,); S (n+1, 3); H_kl^ab as a matrix with one row
 #: for each (k, a, b) and one column for each l (9(n+1), n+1); mass, damping and stiffness matrices
 #: (n, n); `spin` (6, n, n); points (F, 3); axes (F, 3, 3); motion (F, 6, n); `bend` (F, 6, n, n);
-#: H_kl^ab with one row for each (a, b) and one column for each (k, l) (9, (n+1)²). S and H are the
-#: moments of `ReducedBody`, `spin` is the geometric stiffness for unit products ω_iω_j, and `bend`
-#: contains the coefficients of the frames' motion that multiply products of elastic coordinates.
+#: H_kl^ab with one row for each (a, b) and one column for each (k, l) (9, (n+1)²). S_k = ∫ρ ψ_k and
+#: H_kl^ab = ∫ρ ψ_k^a ψ_l^b are the moments of `ReducedBody`, with the modes ψ_k and ψ_0 = x. `spin`
+#: is the geometric stiffness for unit products ω_iω_j, and `bend` contains the coefficients of the
+#: frames' motion that multiply products of elastic coordinates.
 MASS, FIRST_MOMENTS, H_ROWS, MASS_MATRIX, DAMPING, STIFFNESS = 7, 8, 9, 10, 11, 12
 SPIN, POINTS, AXES, MOTION, BEND, H_PAIRS = 13, 14, 15, 16, 17, 18
 #: Column with the start of the tangent matrices of the body in the array of all tangents.

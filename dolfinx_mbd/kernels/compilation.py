@@ -142,8 +142,8 @@ if COMPILED:
         """Starts helpers when numba compiles a kernel that is not on disk; stops the collector.
 
         The collector of cyclic garbage would take a tenth of the time of a compilation. The next
-        collection of all objects frees the garbage. The depth is the number of functions that are
-        being compiled for a kernel.
+        collection of all objects frees the garbage. `_depth` is the number of functions that are
+        being compiled for a kernel, one within another.
         """
 
         def __init__(self) -> None:
@@ -166,7 +166,7 @@ if COMPILED:
                 return
             self._depth -= 1
             if self._collecting and not self._depth:
-                if not gc.get_freeze_count():  # all objects to the oldest generation
+                if not gc.get_freeze_count():  # move all objects to the oldest generation
                     gc.freeze()
                     gc.unfreeze()
                 gc.enable()

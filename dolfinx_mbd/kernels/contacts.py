@@ -5,8 +5,9 @@ d, R, v, ω. A point a = R ã of the second body is at x = d + a and has the gap
 the normal n = ∇g and the curvature H = ∇n. The contact lies at x − r n, where r is the distance
 from the point to the surface of the second body. The velocity of the second body at the contact
 relative to the first body is u = ẋ − r ω×n with ẋ = v + ω×a, and its tangential part is
-w = u − (n·u) n. The force on the second body is f = F n − μ F tanh(|w|/w₀) w/|w|, and its moment is
-(a − r n)×f.
+w = u − (n·u) n. With the penetration δ = −g and an exponent e, the normal force is
+F = K δᵉ (1 − χ ġ), but never negative. The force on the second body is
+f = F n − μ F tanh(|w|/w₀) w/|w|, and its moment is (a − r n)×f.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ PLANE, CYLINDER, SPHERE = 0, 1, 2
 #: or radius, +1 for a convex and −1 for a concave surface, and r
 CODE, NORMAL, SIZE, SIGN, RADIUS = 0, 1, 4, 5, 6
 
-#: Constants K, n, χ, μ and w₀ of a law
+#: Constants of a law: K, the exponent e, χ, μ and w₀
 STIFFNESS, EXPONENT, DAMPING, FRICTION, SLIDING_SPEED = range(5)
 
 #: Columns of the states of points
@@ -109,13 +110,13 @@ def _normal_force(gap: float, rate: float, law: Array) -> Vector3:
 
 @inner_kernel
 def _friction(w: Vector3, law: Array) -> tuple[float, float]:
-    """Return φ = tanh(s/w₀)/s for s = |w|, and φ'/s."""
+    """Return φ = tanh(s/w₀)/s for s = |w|, and (dφ/ds)/s."""
     s, w0 = math.sqrt(dot3(w, w)), law[SLIDING_SPEED]
     z = s / w0
     if z < _SMALL:
         return (1.0 - z * z / 3.0) / w0, -2.0 / (3.0 * w0**3)
-    sign = math.tanh(z)
-    return sign / s, ((1.0 - sign * sign) / w0 - sign / s) / (s * s)
+    tanh_z = math.tanh(z)
+    return tanh_z / s, ((1.0 - tanh_z * tanh_z) / w0 - tanh_z / s) / (s * s)
 
 
 @inner_kernel
@@ -176,17 +177,18 @@ def _add_slopes(
     F, by_gap, by_rate = force
     unit = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
     offset = scaled3(-radius, n)
-    rate, turn = dot3(n, v), mv3(H, v)
+    rate, n_rate = dot3(n, v), mv3(H, v)
     w = sum3(sum3(v, cross3(spin, offset)), scaled3(-rate, n))
     slip, slope = _friction(w, law)
     friction = -law[FRICTION] * F
+    # S and `direction` are the derivatives of the force f with respect to w and F
     S = sum33(scaled33(friction * slip, unit), outer3(friction * slope, w, w))
     direction = sum3(n, scaled3(-law[FRICTION] * slip, w))
     f = sum3(scaled3(F, n), scaled3(friction * slip, w))
     # Derivatives of w and of the force f with respect to x, ẋ and ω
-    w_x = sum33(scaled33(-radius, mm3(skew3(spin), H)), outer3(-1.0, n, turn))
+    w_x = sum33(scaled33(-radius, mm3(skew3(spin), H)), outer3(-1.0, n, n_rate))
     w_x = sum33(w_x, scaled33(-rate, H))
-    f_x = sum33(outer3(by_gap, direction, n), outer3(by_rate, direction, turn))
+    f_x = sum33(outer3(by_gap, direction, n), outer3(by_rate, direction, n_rate))
     f_x = sum33(sum33(f_x, scaled33(F, H)), mm3(S, w_x))
     f_v = outer3(by_rate, direction, n)
     f_v = sum33(f_v, mm3(S, sum33(unit, outer3(-1.0, n, n))))
@@ -233,7 +235,7 @@ def contact_elastic_power(
     surfaces: Array,
     law: Array,
 ) -> float:
-    """Return the power Σ K δⁿ ġ of the elastic forces on both frames, W."""
+    """Return the power Σ K δᵉ ġ of the elastic forces on both frames, W."""
     motion, power = relative_motion(p1, Q1, u1, p2, Q2, u2), 0.0
     for k in range(len(points)):
         x, speed, _ = _point(motion, points[k])
@@ -255,7 +257,7 @@ def contact_derivatives(
     surfaces: Array,
     law: Array,
 ) -> tuple[Array, Array]:
-    """Return the derivatives of the wrenches with respect to poses and velocities, (12, 12)."""
+    """Return the derivatives of the wrenches by poses and by velocities, (12, 12) each."""
     motion = relative_motion(p1, Q1, u1, p2, Q2, u2)
     f, states = contact_law(motion, points, surfaces, law)
     if states[:, NORMAL_FORCE].max() == 0.0:

@@ -29,7 +29,8 @@ from dolfinx_mbd.kernels.small_vectors import Array
 
 Index = NDArray[np.int64]
 
-_SMALL_PIVOT = 1e-4  # smallest pivot relative to the largest entry of its row; costs four digits
+# Smallest pivot relative to the largest entry of its row; such a pivot costs four digits
+_SMALL_PIVOT = 1e-4
 
 
 @kernel
@@ -65,6 +66,7 @@ def eliminate(
         for i in range(m):
             unknowns[i] = first + i if i < n else neighbours[near + i - n]
         _copy_part(A, transposed, unknowns, F)
+        # R contains the entries of A between neighbours; this block receives only their changes
         for i in range(n, m):
             row = F[i]
             for j in range(n, m):
@@ -106,22 +108,23 @@ def _decompose(F: Array, n: int, exchanges: Index, first: int) -> bool:
     """
     m, inverse = F.shape[0], np.zeros(n)
     for i in range(m):
+        # size: largest entry of the row before the elimination; k: next earlier row to subtract
         row, count, size, k = F[i], min(i, n), 0.0, 0
         for j in range(n):
             size = max(size, abs(row[j]))
         while k < count - 1:  # two earlier rows at once
-            one, two = F[k], F[k + 1]
+            upper, lower = F[k], F[k + 1]
             x = row[k] * inverse[k]
-            y = (row[k + 1] - x * one[k + 1]) * inverse[k + 1]
+            y = (row[k + 1] - x * upper[k + 1]) * inverse[k + 1]
             row[k], row[k + 1] = x, y
             for j in range(k + 2, m):
-                row[j] -= x * one[j] + y * two[j]
+                row[j] -= x * upper[j] + y * lower[j]
             k += 2
         if k < count:
-            one, x = F[k], row[k] * inverse[k]
+            upper, x = F[k], row[k] * inverse[k]
             row[k] = x
             for j in range(k + 1, m):
-                row[j] -= x * one[j]
+                row[j] -= x * upper[j]
         if i < n:
             best = i
             for j in range(i + 1, n):
@@ -159,8 +162,8 @@ def reduce_columns(
             for i in range(m):
                 x[i] = X[c, first + i] if i < n else 0.0
             for k in range(n):
-                other = exchanges[first + k]
-                x[k], x[other] = x[other], x[k]
+                column = exchanges[first + k]
+                x[k], x[column] = x[column], x[k]
             for k in range(n):
                 row = F[k]
                 x[k] /= row[k]

@@ -182,18 +182,19 @@ def residual(
     for b in range(table.shape[0]):
         row = table[b]
         j, m, A = row[FIRST_V], data[row[MASS]], orientation(row, q)
-        omega, alpha, total = vector3(v, j + 3), vector3(a, j + 3), vector3(a, j)
-        pull = vector3(gravity, 0)
-        acceleration = tmv3(A, sum3(total, scaled3(-1.0, pull)))
+        omega, alpha, a_origin = vector3(v, j + 3), vector3(a, j + 3), vector3(a, j)
+        g = vector3(gravity, 0)
+        acceleration = tmv3(A, sum3(a_origin, scaled3(-1.0, g)))
         _, P, s, Q = inertia_integrals(row, data, q, v, a)
         w = skew3(omega)
         W = sum33(skew3(alpha), mm3(w, w))
         force, moment = frame_forces(m, A, acceleration, omega, W, s, Q)
         Q0, _, _ = squares3(Q)
-        # magnitude of the inertia forces of all material points, even if they cancel
+        # bound of the inertia forces of all material points, even if they cancel; `radius` is their
+        # radius of gyration about the origin of the frame
         radius = math.sqrt((Q0[0][0] + Q0[1][1] + Q0[2][2]) / m)
         spread = math.sqrt(dot3(alpha, alpha)) + dot3(omega, omega)
-        size = m * (math.sqrt(dot3(total, total)) + math.sqrt(dot3(pull, pull)) + radius * spread)
+        size = m * (math.sqrt(dot3(a_origin, a_origin)) + math.sqrt(dot3(g, g)) + radius * spread)
         if row[NUM_MODES] > 0:
             weights = elastic_weights(W, w)
             size = _elastic_rows(row, data, q, v, a, P, weights, acceleration, size, out, scale)
@@ -275,10 +276,10 @@ def _elastic_rows(
     inertia, elastic, damping, eta_inertia = elastic_forces(
         row, data, q, v, a, P, weights, acceleration
     )
-    product = 0.0
+    squared = 0.0
     for k in range(n):
-        product += a[j + k] * eta_inertia[k]
-    size += math.sqrt(m * abs(product))
+        squared += a[j + k] * eta_inertia[k]
+    size += math.sqrt(m * abs(squared))  # mass times the root mean square of the acceleration by η̈
     for k in range(n):  # the last term bounds the work of all inertia forces on a mode
         out[j + k] = inertia[k] + elastic[k] + damping[k]
         terms = abs(inertia[k]) + abs(elastic[k]) + abs(damping[k])
@@ -364,6 +365,7 @@ def add_spin_rows(
     for k in range(n):
         out[j + k] += force[k]
         scale[j + k] += abs(force[k])
+    # the rate of ηᵀKη is 2 η̇ᵀKη: `rate` is half of ΔJ̇ ω
     rate = mv3(spin_matrix(product(y, v, j)), omega)
     moment = sum3(mv3(dJ, alpha), cross3(omega, mv3(dJ, omega)))
     put3(out, j - 3, sum3(vector3(out, j - 3), sum3(moment, scaled3(2.0, rate))))
@@ -383,6 +385,7 @@ def integrals(table: Table, data: Array, q: Array, v: Array, gravity: Array) -> 
     J, i, j = inertia_tensor(Q0), row[FIRST_Q] + 7, row[FIRST_V] + 6
     if row[NUM_SPINS] > 0:
         J = sum33(J, spin_parts(row, data, q)[1])
+    # `inner` is ∫ρ (ω×c + u̇), and `swing` is ∫ρ c×u̇
     spin, swing, inner = mv3(J, omega), axial3(Q1), sum3(cross3(omega, s0), s1)
     kinetic = 0.5 * m * dot3(V, V) + dot3(V, inner) + 0.5 * dot3(omega, spin) + dot3(omega, swing)
     inertia = product(matrix(data, row[MASS_MATRIX], n, n), v, j)

@@ -88,8 +88,8 @@ def tangents(
         Ct = matrix(flat, start + size * size, size, size)
         Mt = matrix(flat, start + 2 * size * size, size, size)
         A = orientation(row, q)
-        omega, alpha, total = vector3(v, j + 3), vector3(a, j + 3), vector3(a, j)
-        acceleration = tmv3(A, sum3(total, scaled3(-1.0, vector3(gravity, 0))))
+        omega, alpha, a_origin = vector3(v, j + 3), vector3(a, j + 3), vector3(a, j)
+        acceleration = tmv3(A, sum3(a_origin, scaled3(-1.0, vector3(gravity, 0))))
         X, P, s, Q = inertia_integrals(row, data, q, v, a)
         w = skew3(omega)
         W = sum33(skew3(alpha), mm3(w, w))
@@ -157,12 +157,13 @@ def _elastic_tangent(
     values, rates = P[0], P[1]
     flat = weighted_sum(X[2], matrix(data, row[H_ROWS], n + 1, 9 * n + 9))
     accelerations = matrix(flat, 0, 9, n + 1)
-    by_rate, by_spin = mm3(A, sum33(w, w)), mm3(A, W)
+    # factors of ∫ρ ψ_k in the derivatives of the force by η̇_k and η_k
+    by_rate, by_value = mm3(A, sum33(w, w)), mm3(A, W)
     for k in range(n):
         mass = data[row[MASS_MATRIX] + k * n : row[MASS_MATRIX] + k * n + n]
         damping = data[row[DAMPING] + k * n : row[DAMPING] + k * n + n]
         stiffness = data[row[STIFFNESS] + k * n : row[STIFFNESS] + k * n + n]
-        first, last = (k + 1) * (n + 1) + 1, (k + 2) * (n + 1)
+        first, last = (k + 1) * (n + 1) + 1, (k + 2) * (n + 1)  # columns (k + 1, 1 … n) of H
         pair, rate_pair = by_values[first:last], by_rates[first:last]
         M_row, C_row, K_row = Mt[6 + k, 6:], Ct[6 + k, 6:], Kt[6 + k, 6:]
         for i in range(n):
@@ -184,7 +185,7 @@ def _elastic_tangent(
         add_column3(Mt, 3, k + 6, moment)
         add_column3(Ct, 0, k + 6, mv3(by_rate, s))
         add_column3(Ct, 3, k + 6, scaled3(2.0, axial_product3(P0_transposed, w)))
-        add_column3(Kt, 0, k + 6, mv3(by_spin, s))
+        add_column3(Kt, 0, k + 6, mv3(by_value, s))
         add_column3(Kt, 3, k + 6, by_q)
         put3(Mt[k + 6], 0, force)
         put3(Mt[k + 6], 3, moment)
@@ -265,13 +266,13 @@ def _add_spins(
     unit = np.zeros(6)
     for c in range(row[NUM_SPINS]):
         unit[c] = 1.0
-        E = spin_matrix(unit)
+        E = spin_matrix(unit)  # ΔJ for ηᵀK_c η = 1; the derivative of ηᵀK_c η by η_k is 2 y_ck
         unit[c] = 0.0
-        along = mv3(E, omega)
-        inner = sum3(mv3(E, alpha), cross3(omega, along))
+        E_omega = mv3(E, omega)
+        inner = sum3(mv3(E, alpha), cross3(omega, E_omega))
         for k in range(n):
-            by_q = sum3(scaled3(y[c, k], inner), scaled3(rates[c * n + k], along))
-            by_v = scaled3(2.0 * y[c, k], along)
+            by_q = sum3(scaled3(y[c, k], inner), scaled3(rates[c * n + k], E_omega))
+            by_v = scaled3(2.0 * y[c, k], E_omega)
             add_column3(Kt, 3, 6 + k, scaled3(2.0, by_q))
             add_column3(Ct, 3, 6 + k, by_v)
             put3(Ct[6 + k], 3, sum3(vector3(Ct[6 + k], 3), scaled3(-1.0, by_v)))

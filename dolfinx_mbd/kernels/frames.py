@@ -66,6 +66,7 @@ def frame_motion(row: Table, data: Array, q: Array) -> tuple[Array, Array]:
     jacobian = matrix(data, row[MOTION], lines, n)
     motion = product(jacobian, q, first)
     if row[NUM_BENDS] > 0:
+        # first B η, then the derivative D − B η
         change = matrix(product(matrix(data, row[BEND], lines * n, n), q, first), 0, lines, n)
         second = product(change, q, first)
         for c in range(lines):
@@ -169,7 +170,7 @@ def frame_velocity_tangents(table: Table, data: Array, q: Array, v: Array, out: 
         omega = vector3(v, j + 3)
         rates, lines = product(jacobian, v, j + 6), 6 * row[NUM_BENDS]
         bend = product(matrix(data, row[BEND], lines * n, n), v, j + 6)
-        change = matrix(bend, 0, lines, n)
+        change = matrix(bend, 0, lines, n)  # B η̇
         minus, by_spin = scaled33(-1.0, A), mm3(A, skew3(omega))
         for k in range(row[NUM_FRAMES]):
             lever, theta = lever_and_rotation(row, data, motion, k)

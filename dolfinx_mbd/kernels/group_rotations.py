@@ -11,7 +11,7 @@ from dolfinx_mbd.kernels.compilation import inner_kernel, kernel
 from dolfinx_mbd.kernels.rotations import rotation_rows
 from dolfinx_mbd.kernels.small_vectors import Array, Matrix3, mv3, put33, transposed3, vector3
 
-# Kinds of groups. The columns of their table are the kind, the first unknown, and two places
+# Kinds of groups. The columns of their table are the kind, the first unknown, and two indices
 BODY = 0  # displacement of a body, with the place of its quaternion in q
 SPACE = 1  # three constraints of a joint, with its two frames
 PLANE = 2  # two constraints normal to the axis of a joint, after the first unknown
@@ -33,6 +33,7 @@ def _orientation(group: NDArray[np.int64], q: Array, rotation: Array) -> Matrix3
     x, y, z = mv3(second, first[0]), mv3(second, first[1]), mv3(second, first[2])
     if kind == SPACE:
         return x, y, z
+    # the rotation about the z axis of the joint that is closest to x, y; the first unknown is fixed
     c, s = x[0] + y[1], y[0] - x[1]
     size = math.sqrt(c * c + s * s)
     if size == 0.0:

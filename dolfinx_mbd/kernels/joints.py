@@ -185,7 +185,8 @@ def rotation_second_derivatives(Q1: Array, Q2: Array) -> Array:
         x, y, w = _angle_terms(Q1, Q2, j, j)
         ex, ey, fx = _axis(Q1, j, 0), _axis(Q1, j, 1), _axis(Q2, j, 0)
         gx, gy, factor = cross3(ex, fx), cross3(ey, fx), 1.0 / (x * x + y * y)
-        # common = −F (e_y⊗g_x − e_x⊗g_y)/|.|² − (w×f_x)⊗(2x g_x + 2y g_y)/|.|⁴
+        # common = −F (e_y⊗g_x − e_x⊗g_y)/|.|² − (w×f_x)⊗(2x g_x + 2y g_y)/|.|⁴, |.|² = x² + y²,
+        # where F and W are the matrices of the products f_x× and w×
         change = sum3(scaled3(2.0 * x, gx), scaled3(2.0 * y, gy))
         common = sum33(outer3(-factor, cross3(fx, ey), gx), outer3(factor, cross3(fx, ex), gy))
         common = sum33(common, outer3(-factor * factor, cross3(w, fx), change))

@@ -62,17 +62,17 @@ def add_products(
         column_starts: First column, (pairs, 2).
         out: Sum of the products.
     """
-    half = np.zeros((left.shape[1], left.shape[2]))
+    DR = np.zeros((left.shape[1], left.shape[2]))
     for n in range(D.shape[0]):
         for k in range(columns.shape[1]):
             frame, column = columns[n, k], column_starts[n, k]
             for i in range(rows.shape[1]):
-                other, row = rows[n, i], row_starts[n, i]
-                if widths[other] == 0 or widths[frame] == 0:
+                row_frame, row = rows[n, i], row_starts[n, i]
+                if widths[row_frame] == 0 or widths[frame] == 0:
                     continue
-                if _multiply_block(D[n], 6 * i, 6 * k, right[frame], widths[frame], half):
+                if _multiply_block(D[n], 6 * i, 6 * k, right[frame], widths[frame], DR):
                     _add_transposed_product(
-                        left[other], widths[other], half, widths[frame], out, row, column
+                        left[row_frame], widths[row_frame], DR, widths[frame], out, row, column
                     )
 
 
@@ -89,9 +89,9 @@ def _multiply_block(A: Array, row: int, column: int, B: Array, width: int, out: 
             x, y, z = vector3(A[row + i], column + k)
             if x != 0.0 or y != 0.0 or z != 0.0:
                 nonzero = True
-                one, two, three = B[k], B[k + 1], B[k + 2]
+                first, second, third = B[k], B[k + 1], B[k + 2]
                 for j in range(width):
-                    target[j] += x * one[j] + y * two[j] + z * three[j]
+                    target[j] += x * first[j] + y * second[j] + z * third[j]
     return nonzero
 
 
@@ -106,9 +106,9 @@ def _add_transposed_product(
         for m in range(0, A.shape[0], 3):
             x, y, z = A[m, r], A[m + 1, r], A[m + 2, r]
             if x != 0.0 or y != 0.0 or z != 0.0:
-                one, two, three = B[m], B[m + 1], B[m + 2]
+                first, second, third = B[m], B[m + 1], B[m + 2]
                 for c in range(width):
-                    target[c] += x * one[c] + y * two[c] + z * three[c]
+                    target[c] += x * first[c] + y * second[c] + z * third[c]
 
 
 @kernel

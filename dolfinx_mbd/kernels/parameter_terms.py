@@ -51,7 +51,7 @@ def inertia_forces(
 
     Masses and matrices may have any sign, since they may be derivatives.
     """
-    scale = np.zeros(v.shape[1])
+    scale = np.zeros(v.shape[1])  # magnitudes of the forces, which are not used
     for s in range(q.shape[0]):
         for b in range(table.shape[0]):
             row = table[b]
@@ -122,7 +122,7 @@ def joint_wrenches(
 @kernel
 def wrench_forces(table: Table, data: Array, q: Array, wrenches: Array, out: Array) -> None:
     """Subtract the forces of wrenches (S, frames, 6) at the states (S, nq) from `out` (S, nv)."""
-    scale = np.zeros(out.shape[1])
+    scale = np.zeros(out.shape[1])  # not used
     for s in range(q.shape[0]):
         for b in range(table.shape[0]):
             row, size = table[b], 0.0

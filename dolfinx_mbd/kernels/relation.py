@@ -270,7 +270,7 @@ def constraint_seconds(
     for n in range(pairs.shape[0]):
         k = pairs[n]
         law[:, :6] = second[n]
-        motion = d[k], axes, rest, rest
+        motion = d[k], axes, rest, rest  # R, v and ω do not matter here
         out[n] = pair_tangents(rotation[first[k]], zero, motion, slopes[n], law)[0]
     return out
 

@@ -160,7 +160,10 @@ def rotation_vector3(A: Matrix3) -> Vector3:
 
 @inner_kernel
 def inverse_tangent3(theta: Vector3) -> Matrix3:
-    """Return the inverse of `tangent3`, I + θ̃/2 + d θ̃², for angles below 2π."""
+    """Return the inverse of `tangent3`, I + θ̃/2 + d θ̃², for angles below 2π.
+
+    The coefficient is d = (1 − h cot h)/|θ|² with h = |θ|/2.
+    """
     x, y, z = theta
     square = dot3(theta, theta)
     if square < _SMALL:
@@ -226,10 +229,10 @@ def tangent_derivative3(theta: Vector3, w: Vector3) -> Matrix3:
     b, c, db, dc = _coefficients(dot3(theta, theta))
     first = cross3(theta, w)
     radial = sum3(scaled3(dc, cross3(theta, first)), scaled3(-db, first))
-    along = c * dot3(theta, w)  # θ̃w̃ = w⊗θ − (θ·w) I
+    diagonal = c * dot3(theta, w)  # θ̃w̃ = w⊗θ − (θ·w) I
     derivative = skew3(sum3(scaled3(b, w), scaled3(-c, first)))
     derivative = sum33(derivative, outer3(1.0, sum3(radial, scaled3(-c, w)), theta))
-    return sum33(derivative, ((along, 0.0, 0.0), (0.0, along, 0.0), (0.0, 0.0, along)))
+    return sum33(derivative, ((diagonal, 0.0, 0.0), (0.0, diagonal, 0.0), (0.0, 0.0, diagonal)))
 
 
 @kernel

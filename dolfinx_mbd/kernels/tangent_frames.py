@@ -96,10 +96,10 @@ def _angular_velocity_tangent(
 ) -> Matrix3:
     """Return the derivative of W(p) ṗ with respect to p for constant ṗ."""
     c, dc = _spin(t, reference)
-    along = dot3(c, rate)
-    D = sum33(skew3(scaled3(-1.0, rate)), scaled33(along, _IDENTITY))
+    axial_rate = dot3(c, rate)
+    D = sum33(skew3(scaled3(-1.0, rate)), scaled33(axial_rate, _IDENTITY))
     D = sum33(D, outer3(1.0, t, tmv3(dc, rate)))
-    return _slope_derivative(D, sum3(cross3(t, rate), scaled3(along, t)), t, size)
+    return _slope_derivative(D, sum3(cross3(t, rate), scaled3(axial_rate, t)), t, size)
 
 
 @kernel
@@ -206,9 +206,9 @@ def wrench_tangent(P: Array, S: Array, p0: Array, axes: Array, z: Array, wrenche
             continue
         t, size, reference, _ = _tangent(S, p0, axes, z, k)
         c, dc = _spin(t, reference)
-        along = dot3(m, t)
-        D = sum33(skew3(m), sum33(scaled33(along, dc), outer3(1.0, c, m)))
-        D = _slope_derivative(D, sum3(cross3(m, t), scaled3(along, c)), t, size)
+        axial_moment = dot3(m, t)
+        D = sum33(skew3(m), sum33(scaled33(axial_moment, dc), outer3(1.0, c, m)))
+        D = _slope_derivative(D, sum3(cross3(m, t), scaled3(axial_moment, c)), t, size)
         for j in range(n):
             turn = mv3(D, _column(S, k, j))
             for i in range(n):

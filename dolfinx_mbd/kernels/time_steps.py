@@ -43,17 +43,17 @@ def relative_residual(
     `size` receives the largest sum of terms of each group of equations.
     """
     count = size.shape[0]
-    most = np.zeros(count)
+    largest = np.zeros(count)
     size[:] = 0.0
     for i in range(rows.shape[0]):
         if not math.isfinite(rows[i]):
             return math.inf
         k = groups[i]
-        most[k] = max(most[k], abs(rows[i]))
+        largest[k] = max(largest[k], abs(rows[i]))
         size[k] = max(size[k], scale[i])
     error = 0.0
     for k in range(count):
-        error = max(error, most[k] / max(tolerance * size[k], 1e-300))
+        error = max(error, largest[k] / max(tolerance * size[k], 1e-300))
     return error
 
 
@@ -77,7 +77,7 @@ def relative_forces(
     correction, and `noise` contains their round-off. `parts` contains the number of the force or
     moment to which each multiplier belongs, in ascending order. `pairs` contains the two groups of
     equations with the forces or moments on the two bodies of each constraint, or −1 for a body that
-    does not move. `size` contains the size of each group. `lengths` contains the scale of
+    does not move. `size` contains the size of each group. `lengths` (2,) contains the scale of
     violations, and the largest coordinate.
     """
     error, c, count = 0.0, 0, lam.shape[0]
@@ -95,7 +95,7 @@ def relative_forces(
             force += lam[c] * lam[c]
             round_off += noise[c] * noise[c]
             c += 1
-        least = math.inf
+        least = math.inf  # smallest group of forces or moments on the moving bodies
         for body in range(pairs.shape[1]):
             k = pairs[first, body]
             if k >= 0:

@@ -120,6 +120,7 @@ def _build_sums(groups: int) -> Any:
             context.make_array(signature.args[k])(context, builder, value).data
             for k, value in ((0, out), (2, f), (3, x))
         )
+        # "contract": multiplication and subtraction in one instruction
         fused, group = ("contract",), ir.VectorType(ir.DoubleType(), LANES)
         shifts = [ir.Constant(target.type, LANES * k) for k in range(groups)]
         places = [_pointer(builder, out, builder.add(target, shift)) for shift in shifts]
@@ -201,8 +202,9 @@ def subtract_multiples(
     step: int,
     count: int,
 ) -> None:
-    """Subtract multiples of four parts of a flat array, of `count` entries each, as above.
+    """Subtract multiples of four parts of a flat array from the `count` entries from `target` on.
 
+    As in `subtract_multiple`, the entries up to the next multiple of `LANES` are also subtracted.
     The parts begin at `source`, `source + step`, `source + 2 step` and `source + 3 step`.
     """
     for k in range(0, count, LANES):

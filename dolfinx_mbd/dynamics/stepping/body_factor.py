@@ -10,7 +10,8 @@ neglected. In axes that rotate with the bodies, T and the Jacobians J of the fra
 constant. The gradients G of the joints with respect to the poses of their frames are not, but they
 have few entries, and B = G J. The matrices T⁻¹, T⁻¹ Jᵀ and W = J T⁻¹ Jᵀ are therefore kept while
 the iterations converge. Each step computes G at the beginning, and factorizes H = G W Gᵀ, which has
-one row for each constraint. The multipliers μ and increments x follow from
+one row for each constraint. For a right-hand side (r, r_B) of the equations of motion and of the
+constraints, the multipliers μ and the increments x follow from
 
     H μ = B T⁻¹ r − r_B,   x = T⁻¹ r − T⁻¹ Jᵀ Gᵀ μ.
 """
@@ -39,7 +40,7 @@ __all__ = ["BodyFactor", "BodyMatrices"]
 # Bodies are coupled in T if an entry, divided by the square roots of the two entries on the
 # diagonal, is larger than this
 _COUPLED = 0.01
-_FEWEST_UNKNOWNS = 100  # of systems whose matrix is factorized by bodies
+_FEWEST_UNKNOWNS = 100  # smallest size of a system whose matrix is factorized by bodies
 # Largest number of entries of the matrices of a solution, relative to that of the iteration matrix
 _LARGEST_FRACTION = 0.4
 
@@ -71,15 +72,16 @@ class BodyMatrices:
 
     def __bool__(self) -> bool:
         excluded = self.eqs.frames.has_others or self.eqs.system.velocity_rows.any()
-        each = [[k] for k in range(len(self.bodies))]
+        each = [[k] for k in range(len(self.bodies))]  # no coupling: each body is one group
         return bool(COMPILED and self._frames and not excluded) and self._is_faster(each)
 
     def _is_faster(self, groups: list[list[int]]) -> bool:
         """Return whether a solution with the inverses of groups of bodies is faster."""
-        n, c = self._starts[-1], len(self.rows)
+        n, c = self._starts[-1], len(self.rows)  # numbers of velocities and of constraints
         sizes = [sum(len(self._range(k)) for k in group) for group in groups]
-        lines = [6 * len(self._frames_of(group)) for group in groups]
-        entries = sum(size * (size + 2 * count) for size, count in zip(sizes, lines, strict=True))
+        heights = [6 * len(self._frames_of(group)) for group in groups]  # rows of Jacobians
+        # T⁻¹, J and T⁻¹ Jᵀ of each group; H has c² entries
+        entries = sum(size * (size + 2 * rows) for size, rows in zip(sizes, heights, strict=True))
         size = int(n + c)
         return size >= _FEWEST_UNKNOWNS and entries + c * c <= _LARGEST_FRACTION * size * size
 
@@ -96,14 +98,14 @@ class BodyMatrices:
         """Return a factor of the matrix at the present point, or None if it would not be faster.
 
         Args:
-            matrix: Iteration matrix, whose Jacobians are the last ones of the frames.
+            matrix: Iteration matrix, evaluated with the present Jacobians of the frames.
             dt: Time step, s.
             mass: Mass matrix, (nv, nv).
             tangents: Tangent operators of the rotations of the bodies in the step.
         """
         n, axes = len(mass), self.axes()
         T = np.ascontiguousarray(matrix[:n, :n])
-        for _ in range(2):  # to the axes of the bodies
+        for _ in range(2):  # to the axes of the bodies: first the rows, then the columns
             rotate_rows(axes, self.columns, _TRANSPOSED, T)
             T = np.ascontiguousarray(T.T)
         groups = _coupled_bodies(T, self.columns)
@@ -119,17 +121,18 @@ class BodyMatrices:
             inverses = [np.linalg.inv(T[np.ix_(index, index)]) for index in unknowns]
         except np.linalg.LinAlgError:
             return None
+        # For each group: the inverse T⁻¹, the Jacobian R by the increments, N = T⁻¹ Jᵀ and W
         for index, part, inverse in zip(unknowns, frames, inverses, strict=True):
             L, R = (J[part].reshape(-1, n)[:, index] for J in (left, right))
             N = inverse @ L.T
             matrices += [x.ravel() for x in (inverse, R, N, R @ N)]
             table.append([first, len(index), len(part), 0, 0, start])
             first, start = first + len(index), sum(map(len, matrices))
-        ports: list[tuple[int, int, int, int]] = []
+        ports: list[tuple[int, int, int, int]] = []  # the tables are described in `connect_bodies`
         for row, part in zip(table, frames, strict=True):
-            more = self._ports(part)
-            row[3:5] = len(ports), len(more)
-            ports += more
+            group_ports = self._ports(part)
+            row[3:5] = len(ports), len(group_ports)
+            ports += group_ports
         arrays = {
             "dt": np.array(dt),
             "mass": mass,
@@ -150,7 +153,7 @@ class BodyMatrices:
     def _jacobians(self, axes: Array, tangents: Array, n: int) -> tuple[Array, Array]:
         """Return the Jacobians of all frames in the axes of their bodies, (frames, 6, nv) each.
 
-        The second ones are those by the increments of the step.
+        The second ones are the derivatives with respect to the increments of the step.
         """
         left, right = np.zeros((2, len(self._frames), 6, n))
         for k, (frame, body) in enumerate(zip(self._frames, self._frame_bodies, strict=True)):
@@ -206,8 +209,8 @@ class BodyFactor:
         (groups, matrices, ports), bodies = self._tables, self._bodies
         H = np.zeros((len(bodies.rows), len(bodies.rows)))
         self._gradients = g = np.empty((len(ports), 6))
-        q, of_joints = bodies.eqs.q, bodies.eqs.joints.gradients()
-        connect_bodies(groups, matrices, ports, q, bodies.rows, of_joints, bodies.scale, g, H)
+        q, joint_gradients = bodies.eqs.q, bodies.eqs.joints.gradients()
+        connect_bodies(groups, matrices, ports, q, bodies.rows, joint_gradients, bodies.scale, g, H)
         self._lu, self._pivots, info = _getrf(H.T, overwrite_a=True)
         self.is_regular = bool(info == 0 and np.isfinite(self._lu[-1]).all())
 

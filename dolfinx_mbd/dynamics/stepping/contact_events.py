@@ -15,10 +15,11 @@ from dolfinx_mbd.mechanism.system import State
 __all__ = ["ContactEvents", "closings", "smallest_depths"]
 
 _MIN_DEPTH = 1e-6  # minimum scale of penetrations relative to the mechanism's size
-# An error of a gap counts as one if it is this fraction of the largest penetration
+# The relative error of a gap is 1 if its error is this fraction of its largest penetration
 _GAP_ERROR = 0.25
 _ACCURACY = 1e-3  # gap at an event relative to the largest penetration so far
-# Smallest distance to tangents relative to the distance travelled in a step, for curved paths
+# Because paths are curved, a gap counts as closed if its tangents at both ends of a step meet below
+# this height, relative to the distance travelled in the step
 _SWERVE = 0.02
 # Instants inside a step, relative to its length, and weights there of the gap and dt times its rate
 # at the start and at the end, by Hermite's cubic polynomials
@@ -72,7 +73,7 @@ class ContactEvents:
         if not self.gaps:
             return np.zeros((0, 3)), 0.0
         states, v = _states(eqs), eqs.v.copy()
-        eqs.v[:] = local
+        eqs.v[:] = local  # the gap rates at these velocities are the errors of the gaps
         errors = np.abs(_states(eqs)[:, GAP_RATE])
         eqs.v[:] = v
         eqs.frames.update_velocities()
@@ -143,13 +144,14 @@ def closings(
     g0, g1 = before[:, GAP], after[:, GAP]
     r0, r1 = dt * before[:, GAP_RATE], dt * after[:, GAP_RATE]
     fractions = np.full(len(g0), np.nan)
-    way = np.maximum(np.abs(r0), np.abs(r1))
-    near = (g0 >= 0.0) & (g1 >= 0.0) & (way > np.minimum(g0, g1))
+    travel = np.maximum(np.abs(r0), np.abs(r1))  # a gap that exceeds it does not close
+    near = (g0 >= 0.0) & (g1 >= 0.0) & (travel > np.minimum(g0, g1))
     for k in map(int, np.flatnonzero(near)):
         if r0[k] < 0.0 < r1[k]:
             x = (g1[k] - g0[k] - r1[k]) / (r0[k] - r1[k])  # where both tangents meet
             margin = swerve * min(-r0[k], r1[k])
             if 0.0 < x < 1.0 and g0[k] + x * r0[k] < margin - limits[k]:
+                # the first tangent reaches half the ignored depth, at the latest at x
                 fractions[k] = min(x, (g0[k] + 0.5 * limits[k]) / -r0[k])
                 continue
         below = np.flatnonzero(_CUBIC @ (g0[k], r0[k], g1[k], r1[k]) < -limits[k])

@@ -107,23 +107,25 @@ class Measure:
 
     def __init__(self, system: System) -> None:
         self._groups = row_groups(system)
-        forces = np.full(len(system.bodies), -1)
+        force_groups = np.full(len(system.bodies), -1)
         lengths: list[Array] = []
         for k, body in enumerate(system.bodies):
             if body.num_velocities:
-                forces[k] = 3 * k
+                force_groups[k] = 3 * k
                 lengths.append(np.sqrt(_mass_diagonal(body, system.gravity) / body.typical_mass))
         self.lengths = np.concatenate(lengths)
         self.lengths[system.states] = 0.0
         rotations = np.concatenate([np.zeros(0), *(x[OMEGA] for x in lengths if len(x) >= 6)])
         self._radius = float(rotations.max(initial=0.0))
-        self._size = np.zeros(count_groups(system))
+        self._size = np.zeros(count_groups(system))  # largest sums of magnitudes by group
         self._largest = np.zeros(2)  # largest coordinates at the last residual
         self._states, self._masses = _states(system)
+        # for each constraint, the groups of the forces or moments on both bodies; negative: ground
         bodies = system.frame_body[np.column_stack([system.first, system.second])]
-        pairs = forces[bodies[system.row_entry]].reshape(-1, 2)
+        pairs = force_groups[bodies[system.row_entry]].reshape(-1, 2)
         self._rotations = np.isin(system.row_motion, (3, 4, 5))
         self._pairs = np.where((pairs >= 0) & self._rotations[:, None], pairs + 1, pairs)
+        # each joint or driver has two parts: its force and its moment
         self._parts = 2 * system.row_entry + self._rotations
         # signs of round-off in a sample of corrections
         shape = system.num_velocities + system.num_constraints, _SAMPLES

@@ -112,9 +112,9 @@ class Corotation:
 
 def _groups(eqs: Assembler) -> list[tuple[int, int, int, int]]:
     """Return the table of groups that rotate relative to the axes of their unknowns."""
-    s, at = eqs.system, eqs.frames.bodies
+    s, bodies = eqs.system, eqs.frames.bodies
     sizes = [body.num_velocities for body in s.bodies]
-    ranks = [int(size == 0) for size in sizes]  # 0: global axes; 1: ground; or the size
+    ranks = [int(size == 0) for size in sizes]  # 0: global axes; 1: ground
     partners = _partners(eqs)
     rigid = {k for k, size in enumerate(sizes) if 0 < size <= RIGID.stop}
     if max(sizes) <= RIGID.stop and any(partners[k] & rigid for k in rigid):
@@ -123,26 +123,27 @@ def _groups(eqs: Assembler) -> list[tuple[int, int, int, int]]:
     loaded = {s.body_index(end.body) for load in pairs for end in (load.first, load.second)}
     free = {k for k in rigid - loaded if len(partners[k]) <= 1 and not partners[k] & rigid}
     table = []
-    for k, q, v in zip(at.members, at.origins, at.table[:, FIRST_V], strict=True):
+    for k, q, v in zip(bodies.members, bodies.origins, bodies.table[:, FIRST_V], strict=True):
         if sizes[k] > RIGID.stop or k in free:
-            ranks[k] = sizes[k]
+            ranks[k] = sizes[k]  # displacements follow the body
             table.append((BODY, int(v), int(q) + 3, 0))
     motions = [int(motion) for motion in eqs.joints.motion_rows[:, 1]]
     for entry, part in enumerate(s.entry_slices[: len(s.joints)]):
         rows = motions[part]
         frames = int(s.first[entry]), int(s.second[entry])
-        one, two = (s.frame_body[frame] for frame in frames)
+        first_body, second_body = (s.frame_body[frame] for frame in frames)
         turns = s.joints[entry].kind in TURNING
         if {ABOUT_X, ABOUT_Y, ABOUT_Z} <= {*rows}:
             continue  # the bodies do not rotate relative to each other
-        first = s.num_velocities + part.start
-        if ranks[two] > ranks[one]:
+        row = s.num_velocities + part.start
+        if ranks[second_body] > ranks[first_body]:
             if rows[:3] == [ALONG_X, ALONG_Y, ALONG_Z]:
-                table.append((SPACE, first, *frames))
+                table.append((SPACE, row, *frames))
             elif rows[:2] == [ALONG_X, ALONG_Y] and turns:
-                table.append((PLANE, first - 1, *frames))
-        if sizes[two] > sizes[one] and turns and {ABOUT_X, ABOUT_Y} <= {*rows}:
-            table.append((PLANE, first + rows.index(ABOUT_X) - 1, *frames))
+                # the table of a group `PLANE` has the place before its two constraints
+                table.append((PLANE, row - 1, *frames))
+        if sizes[second_body] > sizes[first_body] and turns and {ABOUT_X, ABOUT_Y} <= {*rows}:
+            table.append((PLANE, row + rows.index(ABOUT_X) - 1, *frames))
     return table
 
 
@@ -151,7 +152,7 @@ def _partners(eqs: Assembler) -> list[set[int]]:
     s = eqs.system
     partners: list[set[int]] = [set() for _ in s.bodies]
     for pair in eqs.frames.entry_frames:
-        one, two = (int(s.frame_body[frame]) for frame in pair)
-        partners[one].add(two)
-        partners[two].add(one)
+        first, second = (int(s.frame_body[frame]) for frame in pair)
+        partners[first].add(second)
+        partners[second].add(first)
     return partners

@@ -84,7 +84,8 @@ class Corrector:
         measure: Measure of the errors.
         corotation: Rotation of the factor with the bodies.
         films: Oil films that corrections keep open.
-        by_bodies: Whether the next factor consists of those of bodies.
+        renews: Whether factors contain elastic films, which `renew_films` renews.
+        by_bodies: Whether the next factor consists of the inverses of the matrices of bodies.
         iterations: Number of corrections.
         factorizations: Number of factorizations.
         renewals: Number of matrices in which only elastic films and axes were renewed.
@@ -101,7 +102,7 @@ class Corrector:
         self.mass = float(np.mean([b.typical_mass for b in system.bodies if b.num_velocities]))
         self.matrix = IterationMatrix(system, self.mass, sparse)
         self.measure, self._no_values = Measure(system), np.zeros(system.num_constraints)
-        self._no_move = np.zeros(system.num_velocities)  # increments that are not used
+        self._no_move = np.zeros(system.num_velocities)  # unused increments in calls of `correct`
         self._rhs = np.zeros(system.num_velocities + system.num_constraints)
         self.corotation = Corotation(eqs)
         self.films = OpenFilms(eqs, self.measure.lengths)
@@ -259,7 +260,7 @@ class Corrector:
         noise = factor.noise if len(factor.noise) else self._no_values
         error = measure.forces(self.eqs, correction, scale, noise, self.tolerance)
         if last and error > 1.0 and not len(factor.noise):
-            # the sums over the components of a force do not change if it rotates
+            # without rotation: only sums over the components of each force are used
             samples = factor.solve(measure.round_off(self.eqs, a_by_move, self.mass))
             samples = samples[self.eqs.system.num_velocities :]
             factor.noise = scale * np.sqrt((samples * samples).mean(axis=1))
@@ -271,7 +272,7 @@ class Corrector:
         eqs, move, (a_by_move, v_by_move, ratio) = self.eqs, step.move, step.derivatives
         if self._has_films:
             limited = self.films.limited(step.state, step.time, move, solution)
-            step.film_forces = None  # of a correction that was halved, nothing is predicted
+            step.film_forces = None  # a correction that the films limit has no prediction
             if isinstance(self.factor, FilmFactor) and limited is solution:
                 step.film_forces = self._stiffness.predict(self.factor, step.derivatives)
             solution = limited
@@ -285,7 +286,7 @@ class Corrector:
         return self.measure.is_round_off(increments, self.measure.length, nodal)
 
     def search(self, step: Step, solution: Array) -> bool:
-        """Apply a correction as `apply`, halved until the residual decreases."""
+        """Apply a correction, halved until the residual decreases; return the result of `apply`."""
         eqs, a_by_move = self.eqs, step.derivatives.a_by_move
         solution, size = solution.copy(), self._residual_size(a_by_move)
         arrays = step.move, eqs.v, eqs.a, step.algorithmic, eqs.lam
@@ -294,6 +295,7 @@ class Corrector:
             small = self.apply(step, 0.5**halvings * solution)
             eqs.move(step.state.q, step.move)
             eqs.residual(step.time)
+            # for linear equations, the residual decreases by the fraction 1 / 2ʰ: demand a quarter
             if small or self._residual_size(a_by_move) < (1 - 0.25 * 0.5**halvings) * size:
                 break
             if halvings < _HALVINGS:

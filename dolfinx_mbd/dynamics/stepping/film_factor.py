@@ -11,7 +11,7 @@ derivatives of the constraints, and L those of the coefficients σ of the gaps o
 `a_by_move` and `v_by_move` are the derivatives of accelerations and velocities with respect to the
 increments of a step. −D `a_by_move` is the derivative of the forces of the films with respect to σ,
 plus `v_by_move` times that with respect to dσ/dt. With P = [L; B] and H = P T⁻¹ Pᵀ, the forces
-φ = D L x of the films and the multipliers μ follow from
+φ = D L x of the films and the multipliers μ for a right-hand side (r, r_B) follow from
 
     [1 + D H_LL   D H_LB] [φ]   [D L T⁻¹ r     ]
     [H_BL         H_BB  ] [μ] = [B T⁻¹ r − r_B],   x = T⁻¹ (r − Pᵀ (φ, μ)),
@@ -77,8 +77,8 @@ class FilmStiffness:
         self._coefficients = eqs.loads.gap_coefficients
         # unknowns of the bodies in each group
         groups = eqs.loads.groups_without_films() if self else []
-        every = np.arange(s.num_velocities)
-        self._groups = [[every[s.v_slices[k]] for k in group] for group in groups]
+        indices = np.arange(s.num_velocities)
+        self._groups = [[indices[s.v_slices[k]] for k in group] for group in groups]
 
     def __bool__(self) -> bool:
         return self._loads.has_elastic_films and not self._eqs.system.velocity_rows.any()
@@ -105,8 +105,8 @@ class FilmStiffness:
             return None
         rotations = self._rotations()
         bodies = BodyInverses(dt, mass, parts, self._columns, rotations)
-        still = np.tile(np.eye(3), (len(rotations), 1, 1))
-        factor = FilmFactor(bodies, still, connections, blocks)
+        identities = np.tile(np.eye(3), (len(rotations), 1, 1))
+        factor = FilmFactor(bodies, identities, connections, blocks)
         return factor if factor.is_regular else None
 
     def predict(self, factor: FilmFactor, derivatives: Derivatives) -> tuple[Array, Array]:
@@ -154,16 +154,17 @@ class FilmStiffness:
             return range(len(sizes))
         first, now = np.cumsum([0, *sizes])[:-1], np.concatenate(self._loads.gap_forces())
         changes, errors = (np.maximum.reduceat(np.abs(now - x), first) for x in forces)
-        # the error of the next force is predicted from the ratio of the last error and change
+        # predicted error of the next force: the last error times its ratio to the last change
         keep = errors * errors <= _SMALL_ERROR * errors.max() * changes
         return [int(k) for k in np.flatnonzero(~keep)]
 
     def _connections(self, derivatives: Derivatives) -> Array:
         """Return the matrices P of the rows and of the columns of S, (2, coefficients + nc, nv).
 
-        The rates dσ/dt = L v also depend on the increments by L. Their derivative is that of σ,
-        times `v_by_move`, at a point that is ahead by the time 1 / `v_by_move`. Most of the
-        derivatives D are those by the rates.
+        The rates dσ/dt = L(q) v depend on the increments also through L. Their derivative is
+        `v_by_move` times L at the point that is reached, at constant velocity, after the time
+        1 / `v_by_move`. P of the columns contains this L, because the largest terms of D are the
+        derivatives with respect to the rates. P of the rows contains L at the present point.
         """
         eqs, s = self._eqs, self._eqs.system
         q, t = eqs.q.copy(), eqs.frames.time

@@ -19,8 +19,9 @@ from dolfinx_mbd.time_integration import GeneralizedAlpha
 
 __all__ = ["AlphaFormulas", "Derivatives", "extrapolate", "resample"]
 
-# Share of the last change of accelerations that continues in a smooth motion; below it, the mean of
-# two accelerations would have predicted the next one better than their extrapolation
+# The last change a − a₁ of the accelerations is like the one before, a₁ − a₂, if their product is
+# at least this times (a₁ − a₂)². Otherwise, the mean (a₁ + a₂) / 2 would have predicted a better
+# than the extrapolation 2 a₁ − a₂
 _ALIKE = 0.25
 
 
@@ -113,7 +114,10 @@ def extrapolate(state: State, lengths: Array | None) -> tuple[Array, Array]:
 
 
 def resample(state: State, ratio: float) -> tuple[tuple[Array, Array], ...]:
-    """Return a and λ at one and two new steps before the state, interpolated between old steps."""
+    """Return a and λ at one and two new steps before the state, interpolated between old steps.
+
+    `ratio` is the length of the new steps relative to that of the old ones.
+    """
 
     def interpolate(x: float, now: Array, *before: Array) -> Array:
         slope = now - before[0]

@@ -184,7 +184,7 @@ class Stepper:
     def _check_turns(self, t: float, dt: float) -> None:
         """Raise an error if a driver rotates by half a turn or more; see `System.check_step`."""
         before, after = (self.assembler.driver_motions(time) for time in (t, t + dt))
-        if any(abs(one[0] - two[0]) >= math.pi for one, two in zip(before, after, strict=True)):
+        if any(abs(old[0] - new[0]) >= math.pi for old, new in zip(before, after, strict=True)):
             self.system.check_step(t, dt)
 
     def repeat(self, state: State, dt: float, corrections: int, keeps: bool) -> State:
@@ -204,7 +204,7 @@ class Stepper:
         return state
 
     def _step(self, state: State, dt: float, corrections: int = -1) -> State:
-        """Return the state after a step; if `corrections` is positive, make this number."""
+        """Return the state after a step; if `corrections` is positive, make this number of them."""
         if self._condenses:
             return self._step_with_nodes(state, dt)
         before = self.iterations
@@ -214,12 +214,12 @@ class Stepper:
             if not self._repeats:
                 raise
             corrections = max(corrections - (self.iterations - before), -1)
-        # an impact may be the cause: the matrix and the accelerations of before do not help then
+        # an impact may be the cause; the matrix and the accelerations before it do not help then
         return self._iterate(state, dt, corrections, from_rest=True)
 
     def _step_with_nodes(self, state: State, dt: float) -> State:
         """Return the state after one step; raise an error also if a cell is inverted."""
-        self.corrector.factor = None  # the matrix of the step turns with the bodies
+        self.corrector.factor = None  # condensed matrices rotate with the bodies: no reuse
         with self._internal.step(self.assembler, state, dt, self.formulas.derivatives(dt)):
             return self._iterate(state, dt, -1)
 
@@ -234,24 +234,26 @@ class Stepper:
         """
         step, eqs, corrector = self._predict(state, dt, from_rest), self.assembler, self.corrector
         a_by_move, has_joints = step.derivatives.a_by_move, len(eqs.lam) > 0
-        reuse, most = self.reuse and not from_rest, _MAX_ITERATIONS * (3 if from_rest else 1)
+        reuse, limit = self.reuse and not from_rest, _MAX_ITERATIONS * (3 if from_rest else 1)
         correct_by = corrector.search if from_rest else corrector.apply
         if not corrector.has_factor_for(dt):
             corrector.factor = None
         monitor, renewals = Monitor(self._smooth), 0
-        for iteration in range(most + 1):
+        for iteration in range(limit + 1):
             eqs.move(state.q, step.move)
             error = corrector.residual_error(step)
             if not math.isfinite(error):
                 break
-            outdated = corrector.factor is not None
+            outdated = corrector.factor is not None  # the factor is that of another point
             if not outdated:
                 corrector.refactor(step.time, dt, step.move, step.derivatives)
             elif not iteration:
                 corrector.connect_bodies()
-            remaining = most - iteration - 1
+            remaining = limit - iteration - 1
             renews = reuse and corrector.renews and renewals < _RENEWALS
+            # the number of further iterations that are cheaper than new films, or a new matrix
             worthwhile = min(remaining, _FILM_ITERATIONS) if renews else remaining
+            # before the correction, if slow convergence is certain
             renewed = (
                 renews
                 and outdated
@@ -269,7 +271,7 @@ class Stepper:
             self.is_evaluated = error <= 1.0 or monitor.exhausted
             if self.is_evaluated:
                 return self._accept(step, monitor)
-            if not math.isfinite(error) or iteration == most:
+            if not math.isfinite(error) or iteration == limit:
                 break
             if outdated and not renewed and (not reuse or monitor.too_slow(worthwhile)):
                 renewed = renews and corrector.renew_films(step)
@@ -280,6 +282,7 @@ class Stepper:
             if renewed or not outdated:
                 monitor.reset()
             monitor.is_round_off = correct_by(step, solution)
+            # `repeat` makes the corrections of the first time, without a test after the last one
             if monitor.skips_residual or iteration + 1 == corrections:
                 eqs.move(state.q, step.move)
                 eqs.update_poses(step.time)

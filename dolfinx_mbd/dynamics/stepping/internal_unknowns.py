@@ -110,7 +110,7 @@ class InternalUnknowns:
     # ---- statics --------------------------------------------------------------------------------
     @contextmanager
     def statics(self, q: Array) -> Iterator[None]:
-        """Start at rest at the coordinates q, within the block without inertia forces.
+        """Start at rest at the coordinates q; within the block, without inertia forces.
 
         Within the block, the bodies eliminate their free nodes in the equations of their frames.
         """
@@ -177,7 +177,7 @@ class InternalUnknowns:
     def without_history(self, memory: dict[str, Any]) -> dict[str, Any]:
         """Return the memory of a state without accelerations and multipliers of earlier steps."""
         nodes = memory["nodes"].copy()
-        nodes[1:] = np.nan
+        nodes[1:] = np.nan  # the first row contains the present accelerations and multipliers
         others = {name: value for name, value in memory.items() if name != "earlier"}
         return others | {"nodes": nodes}
 
@@ -205,7 +205,7 @@ class InternalUnknowns:
         return {"nodes": np.concatenate(parts, axis=1)}
 
     def _split(self, state: State) -> list[Array]:
-        """Return the memory of each body, (3, n)."""
+        """Return the memory of each body, (3, n); see `StepUnknowns.initial_memory`."""
         parts, first = [], 0
         for part, q, _ in self._parts:
             like = part.initial_memory(state.q[q])

@@ -50,6 +50,7 @@ class IterationMatrix:
         counts = [system.bodies[k].increment_tangent(zero[system.v_slices[k]]).size // 9
                   for k in rotating]  # fmt: skip
         starts = np.cumsum([0, *counts]).tolist()
+        # indices of the tangent operators of each body, and first column of each rotation
         self._tangent_index = {k: range(*starts[i : i + 2]) for i, k in enumerate(rotating)}
         self._columns = np.array(
             [
@@ -83,7 +84,10 @@ class IterationMatrix:
     def _add_velocity_rows(
         self, eqs: Assembler, tangents: Array, v_by_move: float, S: Array
     ) -> None:
-        """Add the derivatives of constraints on velocities with respect to positions."""
+        """Add the derivatives of constraints on velocities with respect to positions.
+
+        These rows of the matrix are divided by `v_by_move`.
+        """
         n, rows = self._system.num_velocities, np.flatnonzero(self._system.velocity_rows)
         change = eqs.constraint_derivatives(eqs.v)[rows]
         for column, turn in zip(self._columns, tangents, strict=True):
@@ -136,7 +140,7 @@ class SingularMatrix(ValueError):
 
 
 class DenseFactor:
-    """LAPACK's LU factors of the iteration matrix for steps `dt`, and the mass matrix.
+    """LAPACK's LU factors of the iteration matrix for steps of length `dt`, and the mass matrix.
 
     `noise` is the round-off of the multipliers (nc,), or empty if it was not computed.
     """

@@ -141,7 +141,10 @@ class OpenFilms:
 
 
 def _is_closing(before: Array, after: Array) -> bool:
-    """Return whether a gap decreases too much; rows (films, 2) are gaps and clearances."""
+    """Return whether a gap decreases too much; rows (films, 2) are gaps and clearances.
+
+    A gap below 2 % of the clearance may decrease as much as one of 2 %.
+    """
     return any(
         old - new > _LARGEST_CLOSURE * max(old, 0.02 * clearance)
         for old, clearance, new in zip(*map(list, (*before.T, after[:, GAP])), strict=True)

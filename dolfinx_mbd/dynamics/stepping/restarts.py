@@ -22,6 +22,8 @@ def rescaled(system: System, formulas: AlphaFormulas, state: State, dt: float, n
 
     See `Stepper.rescaled`.
     """
+    # `constrained` and `by_positions` are jerks due to constraints; `free` is the part of the
+    # difference of accelerations that the constraints do not determine
     consistent, constrained, free, by_positions = restart(
         system, state, dt, state.memory["algorithmic"] - state.a
     )
@@ -36,7 +38,7 @@ def rescaled(system: System, formulas: AlphaFormulas, state: State, dt: float, n
 
 
 def rescaled_with_nodes(internal: InternalUnknowns, state: State, ratio: float) -> State:
-    """Return the state for a longer step if bodies condense unknowns: also their memory."""
+    """Return the state for steps that are longer by a ratio, with the memory of mesh bodies."""
     memory = {
         "algorithmic": state.a + ratio * (state.memory["algorithmic"] - state.a),
         **internal.rescaled(state, ratio),
@@ -69,7 +71,7 @@ def after_jump(
     a, lam = eqs.a.copy(), eqs.lam.copy()
     memory = state.memory | {"algorithmic": algorithmic}
     if "earlier" in memory:
-        change = a - state.a, lam - state.lam
+        change = a - state.a, lam - state.lam  # the history jumps by the same amount
         memory["earlier"] = tuple([(x + change[0], y + change[1]) for x, y in memory["earlier"]])
     return State(t, state.q, state.v, a, lam, state.angles, memory)
 

@@ -19,7 +19,7 @@ from dolfinx_mbd.kernels.columns import ELASTIC, ETA, OMEGA, ORIGIN
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.system import State, System
 
-_SAFETY = 0.9  # safety factor of a predicted step
+_SAFETY = 0.9  # safety factor of a predicted step, which is proportional to error^(-1/3)
 # Limits of the growth factor of a step; smaller growth is not worth a new factorization
 _MIN_GROWTH, _MAX_GROWTH = 1.4, 2.0
 _MIN_SHORTENING = 0.25  # smallest ratio of a repeated step to the rejected step
@@ -224,7 +224,7 @@ class AdaptiveSteps:
         factor = _SAFETY * max(error, 1e-9) ** (-1 / 3)
         if error > _CAUTION:
             self.dt = max(_CAUTION * dt, self.smallest)
-        elif factor >= _MIN_GROWTH and dt >= self.dt:
+        elif factor >= _MIN_GROWTH and dt >= self.dt:  # not after a step that an event shortened
             self.dt = min(dt * min(factor, _MAX_GROWTH), self.largest)
 
     @property

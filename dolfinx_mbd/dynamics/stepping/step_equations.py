@@ -59,7 +59,7 @@ class StepEquations:
         self._columns = np.array(columns, dtype=np.int64)
         self._adjoint = adjoint
         self._factor, self._matrix = self._new_factor()
-        # the same of the step before the last one, with the number of steps
+        # factor and matrix of the step before the last one, and the number of linearized steps
         self._before = self._new_factor() if during_run else (self._factor, self._matrix)
         self._count = 0
         self._tangent = self._at.zero_tangent()

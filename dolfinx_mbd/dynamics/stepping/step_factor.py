@@ -61,6 +61,7 @@ class StepFactor:
             transposed: Whether `solve` solves the transposed equations.
         """
         self._transposed, self.noise = int(transposed), np.zeros(0)
+        # the kernels decompose Sᵀ, whose rows are contiguous, and solve the transposed equations
         self._parts = len(self._table) > 0 and eliminate(
             S.T,
             transposed,
@@ -145,13 +146,13 @@ def _fronts(at: Assembler) -> tuple[list[list[int]], list[int]]:
         if count < _FEWEST_VELOCITIES or body in blocked:
             continue
         blocked |= couplings[body]
-        near = [i for k in sorted(couplings[body]) for i in range(*_range(s.v_slices[k]))]
+        coupled = [i for k in sorted(couplings[body]) for i in range(*_range(s.v_slices[k]))]
         first, second = s.frame_body[s.first], s.frame_body[s.second]
         rows = np.flatnonzero(((first == body) | (second == body))[s.row_entry])
-        near += (s.num_velocities + rows).tolist()
-        table.append([s.v_slices[body].start, count, count + len(near), len(neighbours), entry])
-        neighbours += near
-        entry += (count + len(near)) ** 2
+        coupled += (s.num_velocities + rows).tolist()
+        table.append([s.v_slices[body].start, count, count + len(coupled), len(neighbours), entry])
+        neighbours += coupled
+        entry += (count + len(coupled)) ** 2
     return (table, neighbours) if neighbours else ([], [])
 
 

@@ -123,9 +123,10 @@ def strain_damage(amplitude: float, mean: float, law: Array) -> float:
         if amplitude + mean <= 0.0:
             return 0.0
         value *= neuber_stress(amplitude + mean, law)
+    # Newton's method for u = ln 2N, with Y = `value` in the logarithm of the law Y(2N); see `LAW`
     a, b = math.log(law[ELASTIC]), math.log(law[PLASTIC])
     target, u = math.log(value), 0.0
-    for _ in range(200):  # Newton's method for u = ln 2N; the function is convex
+    for _ in range(200):  # the function is convex; `top` avoids overflow
         first, second = a + law[ELASTIC_EXPONENT] * u, b + law[PLASTIC_EXPONENT] * u
         top = max(first, second)
         x, y = math.exp(first - top), math.exp(second - top)
@@ -192,6 +193,8 @@ def history_damage(
                 up = history[k] > history[k - 1]
                 turns += up != (history[k + 1] > history[k])
         widest = max(widest, high - low)
+        # the bound assumes the full range and the largest companion in all half cycles: turns + 1,
+        # and two more if the history is closed
         bound += weights[r] * (0.5 * turns + 1.5) * cycle_damage(0.5 * (high - low), top, law)
     out[DAMAGE] = out[CYCLES] = out[RANGE] = out[RANGE_MEAN] = 0.0
     if bound <= best:
@@ -207,7 +210,7 @@ def history_damage(
             out[DAMAGE] += weights[r] * counts[k] * damage
             if ranges[k] >= SMALL * widest:
                 out[CYCLES] += weights[r] * counts[k]
-            if damage > worst or damage != damage:
+            if damage > worst or damage != damage:  # NaN: see `COLUMNS`
                 worst = damage
                 out[RANGE], out[RANGE_MEAN] = ranges[k], middles[k]
             if damage != damage:
@@ -232,7 +235,7 @@ def keep_worst(
 ) -> float:
     """Keep the worst plane so far in `out`, and the plane of the next search in `start` (2, 3).
 
-    Before any damage occurs, the next search is around the widest range; it is returned.
+    Before any damage occurs, the next search is around the widest range. Return that range so far.
     """
     worse = result[DAMAGE] > out[DAMAGE] or result[DAMAGE] != result[DAMAGE]
     if worse:
@@ -301,6 +304,7 @@ def shear_search(
     history, normal, path, row = np.empty(size), np.empty(size), np.empty((2, size)), np.empty(6)
     n, t, chord, result = np.empty(3), np.empty(3), np.empty(3), np.empty(4)
     frame, start, origin = np.empty((2, 3)), np.empty((2, 3)), np.empty((2, 3))
+    # each refinement tries the worst plane so far, and six planes around it
     planes, widest = normals.shape[0], -1.0
     for k in range(planes + 7 * spacing.shape[0]):
         tries, step = DIRECTIONS, math.pi / DIRECTIONS

@@ -117,8 +117,8 @@ def longest_chord(path: Array, offsets: Integers, chord: Array) -> None:
     """
     chord[:] = 0.0
     for r in range(offsets.shape[0] - 1):
-        for first in range(2):
-            angle = 0.5 * math.pi * first
+        for axis in range(2):
+            angle = 0.5 * math.pi * axis
             for _ in range(3):
                 c, s = math.cos(angle), math.sin(angle)
                 low = high = offsets[r]

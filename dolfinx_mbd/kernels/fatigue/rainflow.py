@@ -96,7 +96,7 @@ def rainflow(
                 break
             ranges[total] = older
             middles[total] = 0.5 * (means[size - 2] + means[size - 3])
-            counts[total] = 0.5 if size == 3 else 1.0
+            counts[total] = 0.5 if size == 3 else 1.0  # half a cycle at the start of the history
             total += 1
             if size == 3:
                 points[0], means[0], points[1], means[1] = points[1], means[1], points[2], means[2]

@@ -83,16 +83,16 @@ def _along_axis(
 
     The gap is h0 + z h1 for −half < z < half; a prime is the derivative with respect to the gap.
     `s` is the roughness, m, `modulus` the factor of the contact pressure, Pa, and `Z` the Gauss
-    points and weights along the axis.
+    points and weights along the axis. Asperities touch for a < z < b.
     """
     integrals[:] = 0.0
     a, b, limit = -half, half, ASPERITY_HEIGHT * s
     if h1 != 0.0:
-        end = (limit - h0) / h1
+        touch = (limit - h0) / h1
         if h1 > 0.0:
-            b = min(b, end)
+            b = min(b, touch)
         else:
-            a = max(a, end)
+            a = max(a, touch)
     for k in range(Z.shape[1]):
         z, w = 0.5 * (a + b + (b - a) * Z[POINT, k]), 0.5 * (b - a) * Z[WEIGHT, k]
         h = h0 + z * h1
@@ -103,6 +103,7 @@ def _along_axis(
             integrals[SLOPE] += w * slope
             integrals[SLOPE_Z] += w * z * slope
             integrals[SLOPE_ZZ] += w * z * z * slope
+            # ∫p dh from h to the limit, for p in proportion to (limit − h)^ASPERITY_POWER
             integrals[ENERGY] += w * p * (limit - h) / (ASPERITY_POWER + 1.0)
 
 

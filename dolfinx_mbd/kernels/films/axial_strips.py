@@ -13,10 +13,12 @@ r₀ is the sign change; with this choice, the derivatives of the loads do not d
 For g = 0, the positive part of φ has no derivative with respect to g. The derivatives are then
 those of φ/2, the mean of the derivatives for g → 0 from both sides.
 
-The axis is divided into cells: at h = s, where the law of the thickness changes, and so that the
-distance from the pole of 1/H³ or of σ at most doubles in a cell. The quadrature in each cell has a
-relative error of about 1e-9. The moments of a cell are an array (5, 7): ∫ rᵏ G/H³, ∫ rᵏ/H³ for
-k = 0, 1, 2 and ∫ 1/H in row 0, and their derivatives with respect to h₀, h₁, g₀, g₁ in rows 1 to 4.
+The axis is divided into cells: where h is equal to the roughness s, because the law of the
+thickness changes there, and so that the distance from the pole of 1/H³ or of σ at most doubles in a
+cell. The quadrature in each cell, with the points and weights `rule` (2, points) on (−1, 1), has a
+relative error of about 1e-9. The moments of a cell are an array (5, 7). Row 0 contains ∫ rᵏ G/H³
+(`GROWTH`) and ∫ rᵏ/H³ (`CUBE`) for k = 0, 1, 2, and ∫ 1/H (`SHEAR`), rows 1 to 4 their derivatives
+with respect to h₀, h₁, g₀, g₁.
 """
 
 from __future__ import annotations
@@ -69,9 +71,9 @@ _SIGN_CHANGE_ERROR = 1e-13  # relative to half of the length
 @inner_kernel
 def _divide(x: Line, s: float, edges: Array) -> int:
     """Write the edges of the cells, and return the number of cells."""
-    at_start, at_end = x.h0 - x.h1, x.h0 + x.h1  # gaps; surfaces touch where the gap is below s
+    at_start, at_end = x.h0 - x.h1, x.h0 + x.h1  # gaps at both ends
     parts, middle = 1, 1.0
-    if (at_start - s) * (at_end - s) < 0.0:
+    if (at_start - s) * (at_end - s) < 0.0:  # `middle` is where the gap is s
         parts, middle = 2, (s - x.h0) / x.h1
     edges[0] = -1.0
     count = 0
@@ -82,7 +84,7 @@ def _divide(x: Line, s: float, edges: Array) -> int:
             first, last = 2.0 * s - first, 2.0 * s - last
         ratio = last / first
         n = max(1, min(MAX_CELLS // 2, math.ceil(abs(math.log(ratio)) / math.log(2.0))))
-        for j in range(1, n):
+        for j in range(1, n):  # gaps in a geometric sequence
             edges[count + j] = a + (b - a) * (ratio ** (j / n) - 1.0) / (ratio - 1.0)
         count += n
         edges[count] = b
@@ -96,7 +98,7 @@ def _add_growth(x: Line, s: float, a: float, width: float, rule: Array, G: Array
         r = a + width * (1.0 + rule[POINT, k])
         H, slope = thickness(x.h0 + x.h1 * r, s)
         w, g = width * rule[WEIGHT, k], x.g0 + x.g1 * r
-        bend = 2.0 * slope * H / (s * s)
+        bend = 2.0 * slope * H / (s * s)  # dσ/dh for h < s
         G[VALUE] += w * slope * g
         G[D_H0] += w * bend * g
         G[D_H1] += w * bend * g * r
@@ -113,26 +115,26 @@ def _add_cell(
     G (5,) contains G and its derivatives, on entry at a, on return at b.
     """
     width, touching = 0.5 * (b - a), x.h0 + 0.5 * x.h1 * (a + b) < s
-    here = np.empty(5) if touching else G
-    g, by0, by1, by2, by3 = G[VALUE], G[D_H0], G[D_H1], G[D_G0], G[D_G1]
+    G_r = np.empty(5) if touching else G
+    g, by0, by1, by2, by3 = G[VALUE], G[D_H0], G[D_H1], G[D_G0], G[D_G1]  # G(r), derivatives
     for k in range(rule.shape[1]):
         d = width * (1.0 + rule[POINT, k])
         r = a + d
         if touching:
-            here[:] = G
-            _add_growth(x, s, a, 0.5 * d, rule, here)
-            g, by0, by1, by2, by3 = here[VALUE], here[D_H0], here[D_H1], here[D_G0], here[D_G1]
-        else:
+            G_r[:] = G
+            _add_growth(x, s, a, 0.5 * d, rule, G_r)
+            g, by0, by1, by2, by3 = G_r[VALUE], G_r[D_H0], G_r[D_H1], G_r[D_G0], G_r[D_G1]
+        else:  # σ = 1, so that G is the integral of g
             grow = 0.5 * d * (a + r)
             g, by2, by3 = G[VALUE] + x.g0 * d + x.g1 * grow, G[D_G0] + d, G[D_G1] + grow
         H, slope = thickness(x.h0 + x.h1 * r, s)
         inverse = 1.0 / H
         w = width * rule[WEIGHT, k] * inverse
-        drop = -w * slope * inverse
+        drop = -w * slope * inverse  # derivative of w with respect to the gap
         out[VALUE, SHEAR] += w
         out[D_H0, SHEAR] += drop
         out[D_H1, SHEAR] += drop * r
-        w, drop = w * inverse * inverse, 3.0 * drop * inverse * inverse
+        w, drop = w * inverse * inverse, 3.0 * drop * inverse * inverse  # those of 1/H³
         for m in range(3):
             out[VALUE, m] += w * g
             out[VALUE, CUBE + m] += w
@@ -180,7 +182,8 @@ def _sign_change(
 ) -> float:
     """Return the position in a cell where φ changes its sign; `low` is φ(a).
 
-    The Illinois algorithm (regula falsi) is applied to φ/(1 − r²), which is not zero at the ends.
+    The Illinois algorithm (regula falsi) is applied to φ/(1 − r²). At the ends r = ±1 of the axis,
+    this ratio is −r φ′/2, which is not zero.
     """
     left, right = a, b
     f = np.empty(2)
@@ -235,11 +238,12 @@ def _largest(
         a, d = edges[j], edges[j + 1] - edges[j]
         H, slope = thickness(x.h0 + x.h1 * a, s)
         value, rise = starts[j, VALUE] - C, slope * (x.g0 + x.g1 * a)
+        # parabola value + rise d + bend d² through G − C, and its zero with a negative slope
         bend = (starts[j + 1, VALUE] - starts[j, VALUE] - rise * d) / (d * d)
-        inside = rise * rise - 4.0 * value * bend
-        if inside >= 0.0:
-            below = math.sqrt(inside) - rise
-            step = 2.0 * value / below if below != 0.0 else 0.0
+        discriminant = rise * rise - 4.0 * value * bend
+        if discriminant >= 0.0:
+            denominator = math.sqrt(discriminant) - rise
+            step = 2.0 * value / denominator if denominator != 0.0 else 0.0
             if 0.0 < step < d:
                 top = phi + _partial(x, s, a, a + step, C, starts[j], rule, work)
                 peak = max(peak, top)
@@ -271,6 +275,7 @@ def _positive_part(
     for j in range(count):
         before = phi
         phi += moments[j, VALUE, GROWTH] - C * moments[j, VALUE, CUBE]
+        # the sign changes in the first cell that ends with the other sign, or in the last one
         if j < count - 1 and (phi <= 0.0) == low:
             cell = j
             break
@@ -296,7 +301,8 @@ def _aligned_strip(
 ) -> tuple[float, float]:
     """Compute the results of `strip_loads` to first order in h₁, if φ has the same sign everywhere.
 
-    φ is −½ (1 − r²) (g₀ + g₁ r/3) σ/H³ for h₁ = 0; `x` belongs to the coordinate r.
+    φ is −½ (1 − r²) (g₀ + g₁ r/3) σ/H³ for h₁ = 0, which has the sign of −g₀ if |g₁| ≤ 3 |g₀|; `x`
+    belongs to the coordinate r. The factors follow from integrals of polynomials in r.
     """
     H, slope = thickness(x.h0, s)
     drag[INVERSE], drag[INVERSE_BY_H0], drag[INVERSE_BY_H1] = (
@@ -327,6 +333,7 @@ def _aligned_strip(
     slopes[1, BY_H1] = lever * half * (bend - 6.0 * steep) / (H * H * H) * x.g0
     loads[0] = scale * cube * x.g0 + slopes[0, BY_H1] * x.h1 / half
     loads[1] = lever * cube * x.g1 + slopes[1, BY_H1] * x.h1 / half
+    # φ is in proportion to (1 − r²) (even + odd r), which is largest at this r
     even, odd = -0.5 * x.g0, -x.g1 / 6.0
     r = odd / (even + math.sqrt(even * even + 3.0 * odd * odd))
     peak = 6.0 * mu * half * half * cube * (1.0 - r * r) * (even + odd * r)
@@ -351,9 +358,11 @@ def strip_loads(
 ) -> tuple[float, float]:
     """Compute ∫p dz, ∫z p dz (2,) and ∫1/H dz at one angle, with derivatives by (h₀, h₁, g₀, g₁).
 
-    Here `x` belongs to the coordinate z. `slopes` are (2, 4), and drag (3,) is
-    the integral and its derivatives with respect to h₀ and h₁. The arrays `edges` (cells + 1),
-    `moments` (cells, 5, 7), `starts` (cells + 1, 5) and `parts` (3, 6, 7) are overwritten.
+    `half` is l, half the length of the bearing, `mu` the viscosity, `s` the roughness, and H the
+    thickness. `x` is the line along z, not along r = z/l. `slopes` are (2, 4), and `drag` (3,) is
+    ∫1/H dz with its derivatives by h₀ and h₁. `rule` is described in the module. The arrays `edges`
+    (cells + 1), `moments` (cells, 5, 7), `starts` (cells + 1, 5) and `parts` (3, 6, 7) are
+    overwritten.
 
     Returns the peak pressure, and the flow out of both ends per length of the circumference.
     """
@@ -377,8 +386,9 @@ def strip_loads(
     )
     loads[:], slopes[:] = 0.0, 0.0
     C = total[VALUE, GROWTH] / total[VALUE, CUBE]
+    # whether φ, with the slope (G − C)/H³, is positive next to the lower and the upper end
     low, high = C < 0.0, starts[count, VALUE] < C
-    resting = x.g0 == 0.0 and x.g1 == 0.0
+    resting = x.g0 == 0.0 and x.g1 == 0.0  # see the module for g = 0
     if not (low or high or resting):
         return 0.0, 0.0
     middle = 0.0
@@ -403,6 +413,7 @@ def strip_loads(
     loads[1] = 0.5 * scale * half * lever
     if derivatives:
         for i in range(4):
+            # derivatives by the entries of x along r; `unit` converts them to those along z
             p, unit = part[1 + i], half if i % 2 else 1.0
             by_C = (total[1 + i, GROWTH] - C * total[1 + i, CUBE]) / total[VALUE, CUBE]
             first = p[GROWTH_R] - middle * p[GROWTH] - C * (p[CUBE_R] - middle * p[CUBE])

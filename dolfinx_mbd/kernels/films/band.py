@@ -43,8 +43,8 @@ def factorize(size: Integers, rows: Array, inverse: Array, x: Array, start: int 
     count, width, stride = size[UNKNOWNS], size[BANDWIDTH], rows.shape[1]
     flat = rows.reshape(rows.size)
     for r in range(start, count):
-        first, right, most = r * stride, x[r], min(width, r)
-        for k in range(1, most + 1, 4):
+        first, right, reach = r * stride, x[r], min(width, r)
+        for k in range(1, reach + 1, 4):
             s, source = r - k, (r - k) * stride + k  # `source` is the entry of row s in column r
             if s < 3:  # the first rows
                 for m in range(s + 1):
@@ -81,20 +81,21 @@ def substitute_columns(size: Integers, band: Array, X: Array) -> None:
     count, width, columns = size[UNKNOWNS], size[BANDWIDTH], X.shape[1]
     L, flat = band_rows(size, band), X.reshape(X.size)
     inverse, f = np.empty(count), np.empty(width)
-    # The row that was computed last is the last one of each sum, so that sums can overlap in time
+    # `reach` is the number of rows within the bandwidth. The row that was computed last is the last
+    # one of each sum, so that sums can overlap in time
     for r in range(count):
-        inverse[r], most = 1.0 / L[r, 0], min(width, r)
-        for k in range(most):
-            s = r - most + k
-            f[k] = L[s, most - k] * inverse[s]
-        source = (r - most) * columns
-        subtract_sum(flat, r * columns, f, flat, source, columns, most, 1.0, columns)
+        inverse[r], reach = 1.0 / L[r, 0], min(width, r)
+        for k in range(reach):
+            s = r - reach + k
+            f[k] = L[s, reach - k] * inverse[s]
+        source = (r - reach) * columns
+        subtract_sum(flat, r * columns, f, flat, source, columns, reach, 1.0, columns)
     for r in range(count - 1, -1, -1):
-        most = min(width, count - 1 - r)
-        for k in range(most):
-            f[k] = L[r, most - k]
-        source = (r + most) * columns
-        subtract_sum(flat, r * columns, f, flat, source, -columns, most, inverse[r], columns)
+        reach = min(width, count - 1 - r)
+        for k in range(reach):
+            f[k] = L[r, reach - k]
+        source = (r + reach) * columns
+        subtract_sum(flat, r * columns, f, flat, source, -columns, reach, inverse[r], columns)
 
 
 @inner_kernel

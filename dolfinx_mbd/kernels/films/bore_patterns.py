@@ -93,9 +93,9 @@ def pattern_gap(
     part = np.empty((2, L))
     for i in range(h.shape[0]):
         theta = 2.0 * math.pi * i / h.shape[0]
-        x, v = math.cos(theta), math.sin(theta)
-        h0, h1 = c - y[E_X] * x - y[E_Y] * v, -y[T_X] * x - y[T_Y] * v
-        r0, r1 = -y[E_X_RATE] * x - y[E_Y_RATE] * v, -y[T_X_RATE] * x - y[T_Y_RATE] * v
+        cos, sin = math.cos(theta), math.sin(theta)
+        h0, h1 = c - y[E_X] * cos - y[E_Y] * sin, -y[T_X] * cos - y[T_Y] * sin
+        r0, r1 = -y[E_X_RATE] * cos - y[E_Y_RATE] * sin, -y[T_X_RATE] * cos - y[T_Y_RATE] * sin
         part[:] = 0.0
         for a in range(A):
             factor = around[i, a]
@@ -146,7 +146,7 @@ def elastic_gap(
     The gap is not written if y and s (2, A L) are those in `point`, or if they are not finite or an
     end of the journal is farther from the axis than the clearance plus `farthest` (m).
     """
-    total = 0.0
+    total = 0.0  # not finite if any entry is not
     for k in range(len(y)):
         total += y[k]
     for k in range(s.shape[1]):
@@ -241,6 +241,8 @@ def elastic_slopes(
             by_s[DRAG, k] -= 0.5 * part * by_gap[i, k]
             by_s_rate[DRAG, k] -= 0.5 * part * by_rate[i, k]
         dg[DRAG, SPIN] -= 0.5 * part * by_speed[i]
+    # The functions 0, 1 and 2 of the angle are 1, cos θ and sin θ, and the functions 0 and 1 of the
+    # position are 1 and z/half
     for k in range(4):  # for e_x, e_y, t_x and t_y
         pattern, factor = L * (1 + k % 2) + k // 2, -1.0 if k < 2 else -half
         for i in range(m + 1):
@@ -251,7 +253,7 @@ def elastic_slopes(
         pattern, factor = L * (1 + k % 2) + k // 2, -1.0 if k < 2 else -half
         for c in range(dg.shape[1]):
             dg[k, c] = factor * dg[5 + pattern, c]
-    for i in range(m):
+    for i in range(m):  # derivative of the couple on the bore for constant forces
         force = 0.0
         for k in range(m):
             force += g[5 + k] * slope[k, i]

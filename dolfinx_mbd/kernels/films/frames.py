@@ -64,12 +64,12 @@ def _journal(motion: Motion) -> Array:
     """Return the motion y (10,)."""
     d, R, v, omega = motion
     a = _axis(R)
-    turn, y = cross3(vector3(omega, 0), a), np.empty(10)
+    a_rate, y = cross3(vector3(omega, 0), a), np.empty(10)
     for i in range(2):
         y[E_X + i] = d[i] - d[2] * a[i]
         y[T_X + i] = a[i]
-        y[E_X_RATE + i] = v[i] - v[2] * a[i] - d[2] * turn[i]
-        y[T_X_RATE + i] = turn[i]
+        y[E_X_RATE + i] = v[i] - v[2] * a[i] - d[2] * a_rate[i]
+        y[T_X_RATE + i] = a_rate[i]
     y[SPIN], y[AXIAL] = omega[2], d[2]
     return y
 
@@ -79,20 +79,20 @@ def _journal_slopes(motion: Motion) -> Array:
     """Return the derivatives (10, 12) of y with respect to d, θ, v and ω."""
     d, R, v, omega = motion
     a, w, Y = _axis(R), vector3(omega, 0), np.zeros((10, 12))
-    turn, zero = cross3(w, a), (0.0, 0.0, 0.0)
+    a_rate, zero = cross3(w, a), (0.0, 0.0, 0.0)
     for c in range(12):
         part, unit = c // 3, _unit(c % 3)
         dd = unit if part == 0 else zero
         da = cross3(unit, a) if part == 1 else zero
         dv = unit if part == 2 else zero
         dw = unit if part == 3 else zero
-        dturn = sum3(cross3(dw, a), cross3(w, da))
+        da_rate = sum3(cross3(dw, a), cross3(w, da))
         for i in range(2):
             Y[E_X + i, c] = dd[i] - dd[2] * a[i] - d[2] * da[i]
             Y[T_X + i, c] = da[i]
             Y[E_X_RATE + i, c] = dv[i] - dv[2] * a[i] - v[2] * da[i]
-            Y[E_X_RATE + i, c] -= dd[2] * turn[i] + d[2] * dturn[i]
-            Y[T_X_RATE + i, c] = dturn[i]
+            Y[E_X_RATE + i, c] -= dd[2] * a_rate[i] + d[2] * da_rate[i]
+            Y[T_X_RATE + i, c] = da_rate[i]
         Y[SPIN, c], Y[AXIAL, c] = dw[2], dd[2]
     return Y
 
@@ -102,7 +102,7 @@ def _law(y: Array, g: Array) -> Array:
     """Return force and moment (6,) on the journal from the film loads and the couple of shear."""
     tx, ty, dz = y[T_X], y[T_Y], y[AXIAL]
     couple = 0.5 * (y[E_X] * g[F_Y] - y[E_Y] * g[F_X] + tx * g[G_Y] - ty * g[G_X])
-    gx, gy = g[G_X] - dz * g[F_X], g[G_Y] - dz * g[F_Y]
+    gx, gy = g[G_X] - dz * g[F_X], g[G_Y] - dz * g[F_Y]  # about the frame of the journal
     return np.array([g[F_X], g[F_Y], 0.0, -gy, gx, tx * gy - ty * gx - g[DRAG] - couple])
 
 
@@ -115,7 +115,7 @@ def _law_change(y: Array, g: Array, dy: Array, dg: Array) -> Array:
         + y[E_X] * dg[F_Y] - y[E_Y] * dg[F_X] + tx * dg[G_Y] - ty * dg[G_X]
     )  # fmt: skip
     gx, gy = g[G_X] - dz * g[F_X], g[G_Y] - dz * g[F_Y]
-    hx = dg[G_X] - dz * dg[F_X] - dy[AXIAL] * g[F_X]
+    hx = dg[G_X] - dz * dg[F_X] - dy[AXIAL] * g[F_X]  # changes of gx and gy
     hy = dg[G_Y] - dz * dg[F_Y] - dy[AXIAL] * g[F_Y]
     twist = dy[T_X] * gy - dy[T_Y] * gx + tx * hy - ty * hx - dg[DRAG] - couple
     return np.array([dg[F_X], dg[F_Y], 0.0, -hy, hx, twist])
@@ -139,7 +139,7 @@ def film_wrenches(Q1: Array, y: Array, g: Array) -> Array:
 def film_tangents(
     p1: Array, Q1: Array, u1: Array, p2: Array, Q2: Array, u2: Array, g: Array, dg: Array
 ) -> tuple[Array, Array]:
-    """Return the derivatives of the wrenches with respect to poses and velocities, (12, 12).
+    """Return the derivatives of the wrenches by poses and by velocities, (12, 12) each.
 
     `g` (5,) are the film loads and `dg` (5, 9) their derivatives with respect to the first nine
     entries of y.

@@ -99,12 +99,13 @@ def grid_loads(
     """Write the film loads g (5,) of the pressures.
 
     Z (2, m+1) are the axial positions and the areas of the nodes, `p` and `slopes` (2, n, m+1) the
-    pressures and their slopes, `fraction` (n, m+1) is the part of the gap that is filled with oil,
-    and `contact` states whether the loads contain the pressure of the asperities at the nodes.
+    pressures and their slopes: ∂p/∂q is the viscosity relative to that at zero pressure. `fraction`
+    (n, m+1) is the part of the gap that is filled with oil, and `contact` states whether the loads
+    contain the pressure of the asperities at the nodes.
     """
     n, columns = fraction.shape
     R, total = values[RADIUS], 0.0
-    rub, _ = boundary_drag(R * speed, values[FRICTION], values[FRICTION_SPEED])
+    friction, _ = boundary_drag(R * speed, values[FRICTION], values[FRICTION_SPEED])
     viscous = values[VISCOSITY] * R * speed
     g[:] = 0.0
     for i in range(n):
@@ -121,12 +122,12 @@ def grid_loads(
             force = Z[WEIGHT, j] * p[ASPERITIES, i, j]
             P0 += force
             P1 += Z[POINT, j] * force
-            total += rub * force
-        x, v = math.cos(theta), math.sin(theta)
-        g[F_X] -= P0 * x
-        g[F_Y] -= P0 * v
-        g[G_X] -= P1 * x
-        g[G_Y] -= P1 * v
+            total += friction * force
+        cosine, sine = math.cos(theta), math.sin(theta)
+        g[F_X] -= P0 * cosine
+        g[F_Y] -= P0 * sine
+        g[G_X] -= P1 * cosine
+        g[G_Y] -= P1 * sine
     g[DRAG] = R * total
 
 
@@ -134,7 +135,8 @@ def grid_loads(
 def smallest_gap(h: Array) -> float:
     """Return the smallest gap, from the parabola around the bore through the smallest nodes.
 
-    The smallest gap at a node is too large by up to c ε (π/n)²/2 with n nodes around the bore.
+    The smallest gap at a node is too large by up to c ε (π/n)²/2 with n nodes around the bore, the
+    clearance c and the eccentricity ratio ε.
     """
     n, columns = h.shape
     row, column = 0, 0
@@ -154,13 +156,13 @@ def film_state(
     values: Array, h: Array, q: Array, p: Array, flow: Array, links: Integers, ends: Array
 ) -> Array:
     """Return the state (4,) of the film, see `fields`, with the power of the pressure gradients."""
-    facts = np.array([smallest_gap(h), 0.0, 0.0, 0.0])
+    state = np.array([smallest_gap(h), 0.0, 0.0, 0.0])
     for i in range(h.shape[0]):
         for j in range(h.shape[1]):
-            facts[PEAK_PRESSURE] = max(facts[PEAK_PRESSURE], p[FILM, i, j])
-    facts[SIDE_FLOW] = _end_flow(q, flow, links, ends, values[VISCOSITY])
-    facts[FRICTION_POWER] = _flow_power(q, flow, links, ends, values)
-    return facts
+            state[PEAK_PRESSURE] = max(state[PEAK_PRESSURE], p[FILM, i, j])
+    state[SIDE_FLOW] = _end_flow(q, flow, links, ends, values[VISCOSITY])
+    state[FRICTION_POWER] = _flow_power(q, flow, links, ends, values)
+    return state
 
 
 @kernel
@@ -192,7 +194,7 @@ def drag_gradients(
     `contact` states whether the torque contains that of the asperities at the nodes.
     """
     R, by_speed = values[RADIUS], 0.0
-    rub, rub_by = boundary_drag(R * speed, values[FRICTION], values[FRICTION_SPEED])
+    friction, friction_by = boundary_drag(R * speed, values[FRICTION], values[FRICTION_SPEED])
     for i in range(h.shape[0]):
         for j in range(h.shape[1]):
             film, area = film_at(h[i, j], values), Z[WEIGHT, j]
@@ -201,6 +203,6 @@ def drag_gradients(
             by_gap[i, j] = viscous * speed * film.shear_slope
             by_speed += viscous * film.shear
             if contact:
-                by_gap[i, j] += area * R * rub * slopes[ASPERITIES, i, j]
-                by_speed += area * R * R * rub_by * p[ASPERITIES, i, j]
+                by_gap[i, j] += area * R * friction * slopes[ASPERITIES, i, j]
+                by_speed += area * R * R * friction_by * p[ASPERITIES, i, j]
     return by_speed

@@ -11,9 +11,10 @@ and ∂H/∂t − (1 − ρ) H/Δt where it was, so that a film that remains ful
 module `reynolds`; there, m = 0 if Δt ∂H/∂t > H. These implicit steps keep ρ ≥ 0.
 
 The flow through the face of a cell is ρ of the upstream node times H at the face. Every node has
-one unknown x: q where the film is full, and minus the void u = (1 − ρ) H otherwise. In a step, the
-columns are those of an M-matrix, full or not. In a steady motion they are as long as no gap closes
-faster than oil leaves it; such gaps are full, so that the loads jump with ∂H/∂t there.
+one unknown x: q where the film is full, and otherwise minus the void u = (1 − ρ) H, with H at the
+face downstream. In a step, the columns are those of an M-matrix, full or not. In a steady motion
+they are as long as no gap closes faster than oil leaves it; such gaps are full, so that the loads
+jump with ∂H/∂t there.
 
 The active set is updated by the signs of the unknowns. Every 15 iterations, sweeps of a nonlinear
 Gauss-Seidel method along the flow (Elrod's algorithm) correct it, because it may alternate while
@@ -71,14 +72,14 @@ from dolfinx_mbd.kernels.vector_operations import subtract_multiple
 
 _RING = 1e-6  # relative leak of a ring of ruptured nodes, whose content is not determined otherwise
 _ROUND_OFF = 1e-13
-_EMPTY = 1e-9  # negative fractions above this number count as an empty gap
+_EMPTY = 1e-9  # a fraction ρ between minus this number and 0 counts as an empty gap
 # Largest number of iterations, iteration at which all nodes are full again, and interval of sweeps
 _ITERATIONS, _RESTART, _SWEEPS = 200, 75, 15
 
 
 @kernel
 def number_nodes(fixed: Integers, number: Integers, size: Integers) -> None:
-    """Number all nodes that are not fixed."""
+    """Assign numbers to all nodes that are not fixed."""
     enumerate_nodes(1 - fixed, number, size)
 
 
@@ -163,7 +164,7 @@ def _assemble(
     for j in range(1, columns - 1):
         leak = _RING if dt == 0.0 and _is_ring(number, free, carry, j) else 0.0
         for i in range(n):
-            b = number[i, j]
+            b = number[i, j]  # index of this unknown; `a` is that of a neighbour
             if b < 0:
                 continue
             i1, i0 = next_index(i, n), previous_index(i, n)
@@ -257,7 +258,7 @@ def _update_set(
                 q[i, j], void[i, j] = 0.0, -x[a]
                 changes += x[a] > _ROUND_OFF * clearance
                 free[i, j] = 1 if x[a] > _ROUND_OFF * clearance else 0
-    if changes == 0 and steady:  # ρ < 0 solves the equations if oil multiplies in a gap that closes
+    if changes == 0 and steady:  # where a gap closes, a solution may have ρ < 0: it is full
         for i in range(n):
             for j in range(1, columns - 1):
                 if number[i, j] >= 0 and void[i, j] > (1.0 + _EMPTY) * face[i, j]:
@@ -280,7 +281,10 @@ def _sweep(
     speed: float,
     count: int,
 ) -> None:
-    """Correct q, u and the active set by sweeps of the Gauss-Seidel method along the flow."""
+    """Correct q, u and the active set by sweeps of the Gauss-Seidel method along the flow.
+
+    `count` is the number of sweeps, and `c` that of `_assemble`.
+    """
     n, columns = q.shape
     for i in range(n):
         for j in range(1, columns - 1):

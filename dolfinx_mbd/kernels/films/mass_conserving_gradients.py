@@ -107,12 +107,12 @@ def mass_conserving_gradients(
     `reynolds` and `mass_conserving` describe. The results are those of `reynolds_gradients`.
     """
     n, columns, K = C.shape
-    part = 0.5 if is_resting(q, flow) else 1.0
+    part = 0.5 if is_resting(q, flow) else 1.0  # see `reynolds_gradients`
     dx, dz = 2.0 * math.pi * values[RADIUS] / n, values[LENGTH] / (columns - 1)
     mu = values[VISCOSITY]
     by_gap, by_rate, by_speed = np.zeros(C.shape), np.zeros(C.shape), np.zeros(K)
     X = gather_nodes(number, C, part, size[UNKNOWNS])
-    for i in range(n):  # C is by ρ where the film is ruptured, and the unknown is −(1 − ρ) H
+    for i in range(n):  # where the film is ruptured, C is by ρ, and the unknown is −(1 − ρ) `face`
         for j in range(columns):
             if number[i, j] >= 0 and not free[i, j]:
                 X[number[i, j]] /= face[i, j]
@@ -131,7 +131,7 @@ def mass_conserving_gradients(
                 film, rate[i, j], fraction[i, j], squeeze, old[i, j], dt
             )
             a += stored
-            here, after, before = lam[i, j], lam[i1, j], lam[i0, j]
+            centre, after, before = lam[i, j], lam[i1, j], lam[i0, j]
             right, left = lam[i, min(j + 1, columns - 1)], lam[i, max(j - 1, 0)]
             arriving = 1.0 - carried(carry, i, j, speed) * (1.0 - fraction[i, j])
             # the nodes upstream and downstream of the face, and the second ones
@@ -141,10 +141,10 @@ def mass_conserving_gradients(
             near_down = abs(speed) * by_face_node(film_down, flow[CONTENT_SLOPE, i, j], parts)
             far = abs(speed) * parts[2]
             for k in range(K):
-                total = a * here[k] + b * after[k] + c * before[k] + d * right[k] + e * left[k]
+                total = a * centre[k] + b * after[k] + c * before[k] + d * right[k] + e * left[k]
                 by_gap[i, j, k] -= total
-                by_rate[i, j, k] = -stored_rate * here[k]
-                leaving = entrained * (fraction[i, j] * here[k] - arriving * lam[down, j, k])
+                by_rate[i, j, k] = -stored_rate * centre[k]
+                leaving = entrained * (fraction[i, j] * centre[k] - arriving * lam[down, j, k])
                 by_gap[i, j, k] -= near * leaving
                 by_gap[down, j, k] -= near_down * leaving
                 by_gap[up, j, k] -= far * leaving

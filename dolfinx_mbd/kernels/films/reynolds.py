@@ -33,7 +33,7 @@ The arrays of a grid with n×(m+1) nodes are
     links   (links, 4)   nodes (i, j) and their neighbours across the edge of a supply; integers
     ends    (links, 3)   distance of this edge from the node, relative to the interval; reduced
                          pressure of the supply; conductance k
-    band    (N (2m+3),)  factors, row by row, each with zeros at its end
+    band    (n (m−1) (2m+7),)  factors, row by row, each with `PADDING` zeros at its end
 
 A link replaces the conductance between both nodes: the edge of a groove or hole is at its true
 position, not at a node (F. Gibou et al., A second-order-accurate symmetric discretization of the
@@ -153,9 +153,9 @@ def film_gap(y: Array, c: float, z: Array, w: Array, w_rate: Array, h: Array, ra
     n = h.shape[0]
     for i in range(n):
         theta = 2.0 * math.pi * i / n
-        x, v = math.cos(theta), math.sin(theta)
-        h0, h1 = c - y[E_X] * x - y[E_Y] * v, -y[T_X] * x - y[T_Y] * v
-        r0, r1 = -y[E_X_RATE] * x - y[E_Y_RATE] * v, -y[T_X_RATE] * x - y[T_Y_RATE] * v
+        cos, sin = math.cos(theta), math.sin(theta)
+        h0, h1 = c - y[E_X] * cos - y[E_Y] * sin, -y[T_X] * cos - y[T_Y] * sin
+        r0, r1 = -y[E_X_RATE] * cos - y[E_Y_RATE] * sin, -y[T_X_RATE] * cos - y[T_Y_RATE] * sin
         for j in range(h.shape[1]):
             h[i, j] = h0 + h1 * z[j] + w[i, j]
             rate[i, j] = r0 + r1 * z[j] + w_rate[i, j]
@@ -207,7 +207,7 @@ def film_coefficients(h: Array, rate: Array, speed: float, values: Array, flow: 
         _rough_thicknesses(h, rate, values, squeeze, flow)
     # all nodes are in one row: long loops are fast
     around, along = flow[THICKNESS_AROUND].ravel(), flow[THICKNESS_ALONG].ravel()
-    faces, sides = flow[AROUND].ravel(), flow[ALONG].ravel()
+    faces, sides = flow[AROUND].ravel(), flow[ALONG].ravel()  # conductances
     source, face, count = flow[SOURCE].ravel(), flow[FACE].ravel(), h.size
     last = count - columns  # first node of the last angle
     for k in range(last):
@@ -219,14 +219,14 @@ def film_coefficients(h: Array, rate: Array, speed: float, values: Array, flow: 
     for k in range(count - 1):
         H = 0.5 * (along[k] + along[k + 1])
         sides[k] = H * H * H * (dx / dz)
-    flow[ALONG, :, -1] = 0.0
+    flow[ALONG, :, -1] = 0.0  # no neighbour; the loop above wrote across the rows
     _entrained_faces(h, flow)
     for k in range(columns):
         source[k] += push * (face[k] - face[last + k])
     for k in range(columns, count):
         source[k] += push * (face[k] - face[k - columns])
     for k in range(count):
-        if not abs(source[k]) <= largest:
+        if not abs(source[k]) <= largest:  # also if it is not a number
             largest = abs(source[k])
     return largest
 
@@ -237,11 +237,12 @@ def _entrained_faces(h: Array, flow: Array) -> None:
     n, columns = h.shape
     gaps, H = h.ravel(), flow[ENTRAINED].ravel()
     slope, face = flow[CONTENT_SLOPE].ravel(), flow[FACE].ravel()
+    # for each face, k and a are the nodes on both sides, b and k - columns the next ones
     for k in range(columns, h.size - 2 * columns):
         a, b = k + columns, k + 2 * columns
         mean, bend = 0.5 * (H[k] + H[a]), gaps[k - columns] - gaps[k] - gaps[a] + gaps[b]
         face[k] = max(mean - slope[k] * slope[a] / 12.0 * bend, 0.5 * mean)
-    for i in (0, n - 2, n - 1):
+    for i in (0, n - 2, n - 1):  # their four nodes extend across the end of the array
         for j in range(columns):
             k, a = i * columns + j, (i + 1) % n * columns + j
             mean = 0.5 * (H[k] + H[a])
@@ -294,7 +295,7 @@ def _rough_thicknesses(h: Array, rate: Array, values: Array, squeeze: float, flo
 
 @inner_kernel
 def enumerate_nodes(free: Integers, number: Integers, size: Integers) -> int:
-    """Number the free nodes angle by angle, and find the bandwidth.
+    """Assign numbers to the free nodes angle by angle, and find the bandwidth.
 
     The result is the number of unknowns before the first one whose number has changed.
 
@@ -304,10 +305,10 @@ def enumerate_nodes(free: Integers, number: Integers, size: Integers) -> int:
     n, columns = free.shape
     cut = -1
     for i in range(n):
-        some = False
+        has_free = False
         for j in range(columns):
-            some = some or free[i, j] != 0
-        if not some:
+            has_free = has_free or free[i, j] != 0
+        if not has_free:
             cut = i
             break
     count, first_changed = 0, -1
@@ -342,17 +343,17 @@ def _assemble(number: Integers, flow: Array, rows: Array, start: int) -> None:
     rows[start:] = 0.0
     for i in range(n):
         i1, i0 = next_index(i, n), previous_index(i, n)
-        here, there, links = number[i], number[i1], flow[LINKS, i]
+        numbers, next_numbers, links = number[i], number[i1], flow[LINKS, i]
         after, before, along = flow[AROUND, i], flow[AROUND, i0], flow[ALONG, i]
         for j in range(1, columns - 1):
-            a = here[j]
+            a = numbers[j]
             if a < start:
                 continue
             rows[a, 0] = after[j] + before[j] + along[j] + along[j - 1] + links[j]
-            b = there[j]
+            b = next_numbers[j]
             if b >= start:
                 rows[min(a, b), abs(a - b)] = -after[j]
-            if here[j + 1] >= 0:
+            if numbers[j + 1] >= 0:
                 rows[a, 1] = -along[j]
 
 
@@ -399,7 +400,10 @@ def _update_set(
     x: Array,
     least: float,
 ) -> int:
-    """Take q from the solution, and return how many nodes enter or leave the active set."""
+    """Take q from the solution, and return how many nodes enter or leave the active set.
+
+    A ruptured node enters the set if its balance is below `least`.
+    """
     n, columns = q.shape
     changes = 0
     for i in range(n):

@@ -145,9 +145,9 @@ def link_slopes(
     i, j, i1, j1 = links[t, 0], links[t, 1], links[t, 2], links[t, 3]
     H, factor = link_conductance(flow, links, ends, t, ratio)
     gradient, part = 3.0 * H * H * factor * (q[i, j] - ends[t, SUPPLY]), 0.5 * ends[t, DISTANCE]
-    here, there = film_at(h[i, j], values), film_at(h[i1, j1], values)
-    near = gradient * (1.0 - part) * (here.along_slope if i == i1 else here.around_slope)
-    return near, gradient * part * (there.along_slope if i == i1 else there.around_slope)
+    film, other_film = film_at(h[i, j], values), film_at(h[i1, j1], values)
+    near = gradient * (1.0 - part) * (film.along_slope if i == i1 else film.around_slope)
+    return near, gradient * part * (other_film.along_slope if i == i1 else other_film.around_slope)
 
 
 @inner_kernel
@@ -190,7 +190,7 @@ def _adjoint(
     number: Integers, size: Integers, q: Array, flow: Array, band: Array, C: Array
 ) -> Array:
     """Return λ (n, m+1, k) of functionals with the derivatives C (n, m+1, k) by q."""
-    part = 0.5 if is_resting(q, flow) else 1.0
+    part = 0.5 if is_resting(q, flow) else 1.0  # see `reynolds_gradients`
     X = gather_nodes(number, C, part, size[UNKNOWNS])
     substitute_columns(size, band, X)
     return scatter_nodes(number, X, C.shape[2])
@@ -428,18 +428,18 @@ def _balance_changes(
             if flow[ALONG, i, j] != 0.0:
                 mean = 0.5 * (flow[THICKNESS_ALONG, i, j] + flow[THICKNESS_ALONG, i, j + 1])
                 side = _flow_by_thickness(mean, q[i, j] - q[i, j + 1], ratio)
-            here, there = side * slopes[BY_ALONG, i, j], side * slopes[BY_ALONG, i, j + 1]
+            by_node, by_next = side * slopes[BY_ALONG, i, j], side * slopes[BY_ALONG, i, j + 1]
             for m in range(L):
-                sides[j, m] = here * along[j, m] + there * along[j + 1, m]
+                sides[j, m] = by_node * along[j, m] + by_next * along[j + 1, m]
         for j in range(1, columns - 1):
-            u = number[i, j]
-            if u < 0:
+            unknown = number[i, j]
+            if unknown < 0:
                 continue
             by_source = slopes[BY_CONTENT, i, j] * rate[i, j]
             by_source = squeeze * (by_source + rate_factor * flow[CONTENT_SLOPE, i, j])
             for m in range(L):
                 change[m] = sides[j, m] - sides[j - 1, m] + by_source * along[j, m]
-            k = u * X.shape[1]
+            k = unknown * X.shape[1]
             for a in range(A):
                 flux[a] = faces[old, j, a] - faces[new, j, a]
             for m in range(L):
@@ -488,6 +488,7 @@ def _pattern_sums(
     n, columns = number.shape
     A, L, width = around.shape[1], along.shape[1], X.shape[1]
     sums, out, f = np.zeros(n * L * width), np.zeros(A * L * width), np.empty(max(n, columns))
+    # `subtract_sum` subtracts from zero: its factors f are negative
     flat = X.reshape(X.size)
     for i in range(n):
         first, count = -1, 0

@@ -96,7 +96,7 @@ def mean_gap(x: float) -> tuple[float, float, float]:
     mean = y * above + density
     if x >= _LEAST_MEAN:
         return mean, above, density
-    part = 1.0 / (1.0 - above / mean * (x - y))
+    part = 1.0 / (1.0 - above / mean * (x - y))  # hyperbola with the same value and slope at y
     return mean * part, above * part * part, 2.0 * above * above / mean * part**3
 
 
@@ -114,7 +114,7 @@ def _shear_flow(x: float, values: Array) -> tuple[float, float]:
 
 @inner_kernel
 def friction_factor(z: float) -> tuple[float, float]:
-    """Return φ_f and its derivative at z = h/3σ."""
+    """Return φ_f and its derivative at z = h/3σ, by integration of f over the heights."""
     if z > _SERIES:
         y = 1.0 / (z * z)
         rest = y * (1.0 / 9.0 + y * (1.0 / 33.0 + y * (5.0 / 429.0 + y * 7.0 / 1287.0)))
@@ -126,7 +126,7 @@ def friction_factor(z: float) -> tuple[float, float]:
         rest, rest_by = z / 15.0 * (66.0 + z * z * (30.0 * z * z - 80.0)), 2.0 * square * square
         rest_by += (66.0 + z * z * (150.0 * z * z - 240.0)) / 15.0
     else:
-        log = math.log(300.0 * (z + 1.0))
+        log = math.log(300.0 * (z + 1.0))  # gaps below σ/100 = 3σ/300 do not count
         rest = -160.0 + z * (-405.0 + z * (60.0 + z * 147.0))
         rest = (-55.0 + z * (132.0 + z * (345.0 + z * rest))) / 60.0
         rest_by = -480.0 + z * (-1620.0 + z * (300.0 + z * 882.0))

@@ -77,8 +77,8 @@ def _division(y: Array, half: float) -> tuple[float, Array]:
     """Return the angle that divides the circle, and its derivatives (9,) with respect to y.
 
     The rates g₀ and g₁ change their signs at the arguments of the complex numbers X₀ and X₁, and
-    opposite to them. The angle is half of the argument of X₀² + (l/3)² X₁²: that of the pressure
-    without misalignment, and that of the pressure of a journal that only tilts.
+    opposite to them. The angle is half of the argument of X₀² + (l/3)² X₁², l = L/2: that of
+    the pressure without misalignment, and that of the pressure of a journal that only tilts.
     """
     X0 = complex(2.0 * y[E_Y_RATE] - y[SPIN] * y[E_X], -2.0 * y[E_X_RATE] - y[SPIN] * y[E_Y])
     X1 = complex(2.0 * y[T_Y_RATE] - y[SPIN] * y[T_X], -2.0 * y[T_X_RATE] - y[SPIN] * y[T_Y])
@@ -101,13 +101,13 @@ def _gap(y: Array, c: float, theta: float, x: Array) -> None:
     n, m = (math.cos(theta), math.sin(theta)), (-math.sin(theta), math.cos(theta))
     x[N_X], x[N_Y] = n
     for i in range(2):
-        k = 2 * i
-        along = y[k] * n[0] + y[k + 1] * n[1]
-        by = -y[k] * m[0] - y[k + 1] * m[1]
-        x[H0 + i] = -along
-        x[G0 + i] = y[SPIN] * by - 2.0 * (y[E_X_RATE + k] * n[0] + y[E_Y_RATE + k] * n[1])
-        x[H0_SLOPE + i] = by
-        x[G0_SLOPE + i] = y[SPIN] * along - 2.0 * (y[E_X_RATE + k] * m[0] + y[E_Y_RATE + k] * m[1])
+        k = 2 * i  # first entry of e or t
+        radial = y[k] * n[0] + y[k + 1] * n[1]
+        slope = -y[k] * m[0] - y[k + 1] * m[1]
+        x[H0 + i] = -radial
+        x[G0 + i] = y[SPIN] * slope - 2.0 * (y[E_X_RATE + k] * n[0] + y[E_Y_RATE + k] * n[1])
+        x[H0_SLOPE + i] = slope
+        x[G0_SLOPE + i] = y[SPIN] * radial - 2.0 * (y[E_X_RATE + k] * m[0] + y[E_Y_RATE + k] * m[1])
     x[H0] += c
 
 
@@ -122,17 +122,17 @@ def _gap_change(y: Array, x: Array, k: int, slope: float) -> tuple[float, float,
     )
     n = x[k % 2]
     spin = y[SPIN] * (-x[N_Y] if k % 2 == 0 else x[N_X])
-    if k < 2:
+    if k < 2:  # e
         d0 -= n
         d2 -= spin
-    elif k < 4:
+    elif k < 4:  # t
         d1 -= n
         d3 -= spin
-    elif k < 6:
+    elif k < 6:  # ė
         d2 -= 2.0 * n
-    elif k < 8:
+    elif k < 8:  # ṫ
         d3 -= 2.0 * n
-    else:
+    else:  # Ω
         d2 += x[H0_SLOPE]
         d3 += x[H1_SLOPE]
     return d0, d1, d2, d3
@@ -152,7 +152,8 @@ def _add_derivatives(
 ) -> None:
     """Add the derivatives of the loads of one angle to dg (5, 9).
 
-    `shear` is the factor of the drag ∫1/H, and its derivative with respect to Ω.
+    `start_by` (9,) is ∂θ/∂y of the angle, P and `slopes` are the loads and slopes of `strip_loads`,
+    and `shear` is the factor of the drag ∫1/H, and its derivative with respect to Ω.
     """
     for k in range(9):
         slope = start_by[k]
@@ -197,7 +198,7 @@ def short_bearing_loads(
         Loads, derivatives, and the state (4,) of the film, see `fields`.
     """
     R, half, mu = values[RADIUS], 0.5 * values[LENGTH], values[VISCOSITY]
-    g, dg, facts = np.zeros(5), np.zeros((5, 9)), np.zeros(4)
+    g, dg, state = np.zeros(5), np.zeros((5, 9)), np.zeros(4)
     loads, slopes, drag, x = np.empty(2), np.empty((2, 4)), np.empty(3), np.empty(10)
     edges, moments = np.empty(MAX_CELLS + 1), np.empty((MAX_CELLS, 5, 7))
     starts, parts = np.empty((MAX_CELLS + 1, 5)), np.empty((3, 6, 7))
@@ -212,18 +213,18 @@ def short_bearing_loads(
             gap, half, mu, values[ROUGHNESS], Z, derivatives, edges, moments, starts, parts, loads,
             slopes, drag,
         )  # fmt: skip
-        facts[PEAK_PRESSURE], facts[SIDE_FLOW] = (
-            max(facts[PEAK_PRESSURE], peak),
-            facts[SIDE_FLOW] + dA * flow,
+        state[PEAK_PRESSURE], state[SIDE_FLOW] = (
+            max(state[PEAK_PRESSURE], peak),
+            state[SIDE_FLOW] + dA * flow,
         )
         # ∫ h³/12μ p'² dz = −½ ∫ p g dz, because p is zero at both ends of its positive part
-        facts[FRICTION_POWER] -= 0.5 * dA * (x[G0] * loads[0] + x[G1] * loads[1])
+        state[FRICTION_POWER] -= 0.5 * dA * (x[G0] * loads[0] + x[G1] * loads[1])
         for k in range(4):
             g[k] -= dA * loads[k // 2] * x[k % 2]
         g[DRAG] += dA * shear[0] * drag[INVERSE]
         if derivatives:
             _add_derivatives(y, x, start_by, loads, slopes, shear, drag, dA, dg)
     asperity_loads(y, values, A, B, derivatives, g, dg)
-    facts[FRICTION_POWER] += g[DRAG] * y[SPIN]
-    facts[SMALLEST_GAP] = smallest_gap(y, values[CLEARANCE], half)
-    return g, dg, facts
+    state[FRICTION_POWER] += g[DRAG] * y[SPIN]
+    state[SMALLEST_GAP] = smallest_gap(y, values[CLEARANCE], half)
+    return g, dg, state

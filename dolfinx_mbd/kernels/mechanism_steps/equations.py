@@ -106,7 +106,7 @@ def first_number(m: Model, kind: int, k: int) -> int:
 
 @inner_kernel
 def joint_load(m: Model, k: int, s: float, rate: float) -> float:
-    """Return a torque about or a force along the axis of a joint."""
+    """Return a torque about or a force along a joint axis, at the position s with its rate."""
     p = first_number(m, OF_JOINT_LOAD, k)
     if m.joint_loads[k, KIND] == SPRING:
         stiffness, damping = m.parameters[p + JOINT_STIFFNESS], m.parameters[p + JOINT_DAMPING]
@@ -131,11 +131,11 @@ def frame_load(m: Model, k: int) -> tuple[float, float, float]:
 @inner_kernel
 def spring_line(m: Model, k: int, n: Array, speed: Array) -> tuple[float, float, float]:
     """Return length, rate and tension of a spring; write its direction and relative velocity."""
-    one, two = m.springs[k, FIRST_FRAME], m.springs[k, SECOND_FRAME]
+    first, second = m.springs[k, FIRST_FRAME], m.springs[k, SECOND_FRAME]
     square = 0.0
     for i in range(3):
-        n[i] = m.position[two, i] - m.position[one, i]
-        speed[i] = m.velocities[two, i] - m.velocities[one, i]
+        n[i] = m.position[second, i] - m.position[first, i]
+        speed[i] = m.velocities[second, i] - m.velocities[first, i]
         square += n[i] * n[i]
     length, rate, p = math.sqrt(square), 0.0, first_number(m, OF_SPRING, k)
     for i in range(3):
@@ -230,7 +230,10 @@ def derivatives(m: Model, t: float) -> None:
 
 @inner_kernel
 def _add_pair(m: Model, one: int, two: int, D: Array, E: Array, rates: bool) -> None:
-    """Add the derivatives (1, 12, 12) by the poses and velocities of two frames to K and C."""
+    """Add derivatives by the poses, D, and velocities, E, of two frames to K and C.
+
+    D and E have the shape (1, 12, 12). E is used only with `rates`.
+    """
     frames, starts = np.zeros((1, 2), np.int64), np.zeros((1, 2), np.int64)
     frames[0, 0], frames[0, 1] = one, two
     starts[0, 0], starts[0, 1] = m.starts[one], m.starts[two]
@@ -258,13 +261,13 @@ def _add_springs(m: Model) -> None:
         length, _, tension = spring_line(m, k, n, speed)
         p = first_number(m, OF_SPRING, k)
         stiffness, damping = m.parameters[p + STIFFNESS], m.parameters[p + DAMPING]
-        D, E, along = np.zeros((1, 12, 12)), np.zeros((1, 12, 12)), 0.0
+        D, E, speed_along = np.zeros((1, 12, 12)), np.zeros((1, 12, 12)), 0.0
         for i in range(3):
-            along += n[i] * speed[i]
+            speed_along += n[i] * speed[i]
         for i in range(3):
             for j in range(3):
                 across = ((1.0 if i == j else 0.0) - n[i] * n[j]) / length
-                rate_by_d = (speed[j] - n[j] * along) / length
+                rate_by_d = (speed[j] - n[j] * speed_along) / length
                 by_d = stiffness * n[i] * n[j] + tension * across + damping * n[i] * rate_by_d
                 by_u = damping * n[i] * n[j]
                 for r in (0, 6):
@@ -283,17 +286,18 @@ def _add_joint_loads(m: Model, multipliers: Array) -> None:
     values, rates, gradients = coordinates(m)
     for k in range(L):
         j, motion = m.joint_loads[k, JOINT], m.joint_loads[k, MOTION]
-        one, two = m.ends[j, FIRST_FRAME], m.ends[j, SECOND_FRAME]
+        first, second = m.ends[j, FIRST_FRAME], m.ends[j, SECOND_FRAME]
         size = joint_load(m, k, values[j, motion], rates[j, motion])
-        Q1, Q2 = m.rotation[one : one + 1], m.rotation[two : two + 1]
+        Q1, Q2 = m.rotation[first : first + 1], m.rotation[second : second + 1]
         if motion == ALONG:
             multipliers[j, ALONG_Z] -= size
             unit = np.zeros((1, 6))
             unit[0, ALONG_Z] = 1.0
-            p1, p2 = m.position[one : one + 1], m.position[two : two + 1]
+            p1, p2 = m.position[first : first + 1], m.position[second : second + 1]
             H = joint_second_derivatives(p1, Q1, p2, Q2, unit)
         else:
             H = rotation_second_derivatives(Q1, Q2)
+        # derivatives of the residual by the poses, D, and by the velocities, E; H is that of g
         D, E = np.zeros((1, 12, 12)), np.zeros((1, 12, 12))
         for i in range(12 if motion == ABOUT else 0):
             for c in range(12):
@@ -303,11 +307,11 @@ def _add_joint_loads(m: Model, multipliers: Array) -> None:
             p, g = first_number(m, OF_JOINT_LOAD, k), gradients[j, motion]
             stiffness, damping = m.parameters[p + JOINT_STIFFNESS], m.parameters[p + JOINT_DAMPING]
             for c in range(12):
-                by_pose = -stiffness * g[c]
+                by_pose = -stiffness * g[c]  # derivative of the load
                 for i in range(12):
-                    frame = one if i < 6 else two
+                    frame = first if i < 6 else second
                     by_pose -= damping * m.velocities[frame, i % 6] * H[0, i, c]
                 for i in range(12):
                     D[0, i, c] -= g[i] * by_pose
                     E[0, i, c] = g[i] * damping * g[c]
-        _add_pair(m, one, two, D, E, damping != 0.0)
+        _add_pair(m, first, second, D, E, damping != 0.0)

@@ -72,8 +72,8 @@ class Model(NamedTuple):
     joint_second: Indices
     ends: Indices  # (E, 2)
     end_starts: Indices  # (E, 2), first velocities of the bodies of both frames
-    widths: Indices  # (frames,), numbers of velocities of the bodies
-    starts: Indices  # (frames,)
+    widths: Indices  # (frames,), numbers of velocities of the frames' bodies
+    starts: Indices  # (frames,), first velocities of the frames' bodies
     rows_of: Indices  # (nc, 2), joint and motion of each constraint
     groups: Indices
     parts: Indices

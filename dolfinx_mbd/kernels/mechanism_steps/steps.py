@@ -68,7 +68,7 @@ from dolfinx_mbd.kernels.time_steps import (
     step_rotations,
 )
 
-# Constants of `Stepper` and of `convergence`; a test compares them
+# Constants of `integrators`, `corrections` and `convergence`; a test compares them
 MAX_ITERATIONS, JUMP_ITERATIONS = 15, 2
 SAFETY, NEXT_STEP_RATIO, THIS_STEP_RATIO, ROUND_OFF, COSTLY_ITERATIONS = 10.0, 0.07, 0.3, 1e-14, 4
 
@@ -153,7 +153,7 @@ def _solve(m: Model) -> None:
 
 @inner_kernel
 def _joint_error(m: Model, a_by_move: float, error: float, last: bool) -> float:
-    """Return the larger of an error and those of the joints, as `Stepper._joint_error`."""
+    """Return the larger of an error and those of the joints, as `Corrector.joint_error`."""
     scale, tolerance = a_by_move * m.numbers[MASS], m.numbers[TOLERANCE]
     noise = m.noise if m.flags[NOISE] != 0.0 else m.no_noise
     joints = relative_forces(
@@ -184,7 +184,7 @@ def _joint_error(m: Model, a_by_move: float, error: float, last: bool) -> float:
 
 @inner_kernel
 def _predict(m: Model) -> None:
-    """Extrapolate a and λ, and compute increments and velocities, as `Stepper._predict`."""
+    """Extrapolate a and λ, and compute increments and velocities, as `AlphaFormulas.predict`."""
     for x, x0, old in ((m.a, m.a0, m.earlier_a), (m.lam, m.lam0, m.earlier_lam)):
         for i in range(x.shape[0]):
             if m.flags[EARLIER] == 2.0:
@@ -223,7 +223,7 @@ def _accept(m: Model, t: float, slow: bool) -> int:
 
 @inner_kernel
 def _step_derivatives(m: Model) -> tuple[float, float, float]:
-    """Return the numbers of `Stepper._step_derivatives`."""
+    """Return the numbers of `AlphaFormulas.derivatives`."""
     dt, beta = m.numbers[DT], m.numbers[BETA]
     ratio = (1 - m.numbers[ALPHA_F]) / (1 - m.numbers[ALPHA_M])
     return 1 / (dt * dt * beta * ratio), m.numbers[GAMMA] / (dt * beta), ratio
@@ -237,7 +237,8 @@ def step(m: Model) -> int:
     t = m.now[0] + m.numbers[DT]
     copy(m.angles0, m.angles)
     _predict(m)
-    before, factor, factors, small = math.nan, 0.0, -1, False  # the attributes of `Monitor`
+    # the attributes `error`, `_factor`, `_factors` and `is_round_off` of `Monitor`
+    before, factor, factors, small = math.nan, 0.0, -1, False
     for iteration in range(MAX_ITERATIONS + 1):
         move(m)
         evaluate(m, t)
@@ -341,7 +342,7 @@ def report(m: Model) -> int:
         elif kind == A:
             value = m.a0[i]
         elif kind == MULTIPLIER:
-            value = -m.lam0[i] if i >= 0 else 0.0
+            value = -m.lam0[i] if i >= 0 else 0.0  # −1: no such constraint
         elif kind == ROTATION:
             value = m.angles0[i]
         elif kind == ROTATION_RATE:
@@ -349,10 +350,10 @@ def report(m: Model) -> int:
         elif kind == DISPLACEMENT:
             value = values[i, c]
         else:
-            one, two = m.joint_first[i], m.joint_second[i]
+            first, second = m.joint_first[i], m.joint_second[i]
             for b in range(6):
-                value += gradients[i, c, b] * m.velocities[one, b]
-                value += gradients[i, c, 6 + b] * m.velocities[two, b]
+                value += gradients[i, c, b] * m.velocities[first, b]
+                value += gradients[i, c, 6 + b] * m.velocities[second, b]
         m.outputs[k] = value
     return DONE
 
