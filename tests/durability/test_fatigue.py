@@ -34,7 +34,7 @@ def body_with(*tensors: Any) -> mbd.ReducedBody:
 
 
 def history(*signals: Any) -> SimpleNamespace:
-    """Return elastic coordinates that last one second."""
+    """Return a history of elastic coordinates, one signal each, that lasts one second."""
     eta = np.stack([np.asarray(s, dtype=float) for s in signals], axis=1)
     return SimpleNamespace(time=np.linspace(0.0, 1.0, len(eta)), eta=eta)
 
@@ -58,7 +58,7 @@ def test_constant_amplitude_has_the_life_of_the_line(criterion: Any, amplitude: 
         result = fatigue(body, WAVE, criterion=criterion, rule=rule)
         exact = criterion in ("von Mises", "principal")
         if rule == "original" and amplitude <= 200e6 and not exact:
-            continue  # stresses on planes at half a degree from it are below the endurance limit
+            continue  # half a degree from the axis, the stress is below the endurance limit
         if line.life(amplitude) == np.inf:
             assert result.life_cycles[0] == np.inf
             continue
@@ -66,8 +66,8 @@ def test_constant_amplitude_has_the_life_of_the_line(criterion: Any, amplitude: 
         assert result.life_cycles[0] == pytest.approx(line.life(amplitude), rel=tolerance)
         assert result.cycles[0] == 10.0
         assert result.life[0] == pytest.approx(result.life_cycles[0] / 10)
-        equal = result.equivalent_stress(frequency=10.0)
-        assert equal[0] == pytest.approx(amplitude, rel=tolerance)
+        equivalent = result.equivalent_stress(frequency=10.0)
+        assert equivalent[0] == pytest.approx(amplitude, rel=tolerance)
 
 
 def test_the_plane_of_a_known_normal_is_exact() -> None:
@@ -137,14 +137,15 @@ def test_miner_by_hand() -> None:
     result = fatigue(body_with(AXIAL), signal, material=material, criterion="principal")
     damage = 4 * 1.5**5 / 1e6 + 6 * 0.75**8 / 1e6
     assert result.damage[0] == pytest.approx(damage, rel=1e-12)
-    equal = 200e6 * (damage * 1e6) ** (1 / (5.0 if damage > 1e-6 else 8.0))
-    assert result.equivalent_stress()[0] == pytest.approx(equal, rel=1e-12)
+    # one cycle per second of this amplitude does the same damage
+    equivalent = 200e6 * (damage * 1e6) ** (1 / (5.0 if damage > 1e-6 else 8.0))
+    assert result.equivalent_stress()[0] == pytest.approx(equivalent, rel=1e-12)
     (place,) = result.worst(3)
     assert place.life == pytest.approx(1 / damage)
 
 
 def test_rotating_bending_is_fully_reversed() -> None:
-    """At each point of the surface the stress is E(κ_y z − κ_z y) with a rotating curvature."""
+    """At each point of the surface, the stress is E(κ_y z − κ_z y) with a rotating curvature κ."""
     angles = np.linspace(0, 2 * np.pi, 12, endpoint=False)
     tensors = [np.outer(AXIAL, 250e6 * np.array([np.sin(a), np.cos(a)])) for a in angles]
     rotation = np.linspace(0, 2 * np.pi, 361)
@@ -183,7 +184,7 @@ def test_blocks_equal_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
     normals = life.half_sphere(50)[0]
     line = STEEL.line("modified")
     monkeypatch.setattr(life, "half_sphere", lambda count: (normals, np.zeros(0)))
-    monkeypatch.setattr(life, "BLOCK_BYTES", 48 * 200 * 7)  # seven points at a time
+    monkeypatch.setattr(life, "BLOCK_BYTES", 48 * 200 * 7)  # 7 points of 48 bytes at 200 instants
     result = fatigue(body, *signals, planes=50, mean_stress="Smith-Watson-Topper")
     assert body.stress is not None
     for k in range(len(result.damage)):
@@ -246,7 +247,7 @@ def test_runs_of_a_study() -> None:
 
 @pytest.mark.parametrize("correction", ["Goodman", "Gerber", "Smith-Watson-Topper", "FKM"])
 def test_the_mean_of_the_shear_criterion(correction: Any) -> None:
-    """At an angle θ to a pulsating axial stress, 2τ = S sin 2θ and 2σ = 2 S cos² θ."""
+    """At an angle θ to a pulsating axial stress S, 2τ = S sin 2θ and 2σ = 2 S cos² θ."""
     body = body_with(300e6 * np.array(AXIAL))
     result = fatigue(body, 0.5 + 0.5 * np.array(WAVE), criterion="shear", mean_stress=correction)
     law = STEEL.law(STEEL.line("modified"), correction, strain=False)

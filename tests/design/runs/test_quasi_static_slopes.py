@@ -29,9 +29,9 @@ def test_derivatives_equal_differences_of_recomputed_starts(
     expected, expected_multipliers, _ = terms.start(first, stepper, dt, None)
     # Both results use central differences with steps of 1e-4 of each parameter, whose relative
     # errors are about 1e-8, plus round-off
-    for part, other, tolerance in zip(state, expected, (5e-8, 5e-8, 5e-8, 5e-6), strict=True):
-        size = np.abs(other).max(axis=0)
-        assert (np.abs(part - other).max(axis=0) <= tolerance * size).all()
+    for part, reference, tolerance in zip(state, expected, (5e-8, 5e-8, 5e-8, 5e-6), strict=True):
+        size = np.abs(reference).max(axis=0)
+        assert (np.abs(part - reference).max(axis=0) <= tolerance * size).all()
     assert multipliers == pytest.approx(
         expected_multipliers, abs=1e-7 * np.abs(expected_multipliers).max()
     )
