@@ -183,7 +183,8 @@ def test_gauges_of_a_plane_body() -> None:
     field = with_field(reduction, G, np.zeros((3, 3, 3)))
     spec = mbd.durability.GaugeSpec((0.05, 0.02), (1, 0, 0), 5e-3, "rectangular")
     gauge = mbd.gauges(field, {"g": spec}).body.gauge("g")
-    assert gauge.history([[1.0, 0.0]]).surface_strain[0] == pytest.approx([1.0, -2.0, 0.4])  # xx, yy, xy
+    # ε_xx, ε_yy, ε_xy
+    assert gauge.history([[1.0, 0.0]]).surface_strain[0] == pytest.approx([1.0, -2.0, 0.4])
 
 
 def test_a_saved_body_keeps_its_gauges(bar: mbd.reduction.Reduction, tmp_path: Path) -> None:
