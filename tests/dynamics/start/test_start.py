@@ -177,7 +177,7 @@ def test_redundant_constraints_are_named() -> None:
 
 @pytest.mark.parametrize("redundant", ["drop", "keep"])
 def test_redundant_constraints_can_be_left_out(redundant: str) -> None:
-    """The motion is that without redundancy; if all constraints are kept, forces have least norm."""
+    """The motion is that without redundancy; with all constraints, the forces have least norm."""
     rates = {"main": 20.0}
     plain = simulate(planar_crank(pins=False), t_end=0.1, dt=1e-3, start=rates)
     run = simulate(planar_crank(pins=True), t_end=0.1, dt=1e-3, start=rates, redundant=redundant)

@@ -100,7 +100,8 @@ def test_a_body_without_forces_on_a_stiff_support_converges() -> None:
 def test_a_small_torque_of_a_drive_beside_large_forces(mass: float, pull: float) -> None:
     """A drive turns a light disc, and its torque is the load on a heavy disc bolted to it.
 
-    The speed is constant. An error ε of the angle causes the torque J ε/(β dt²) with the inertia of both discs.
+    The speed is constant. An error ε of the angle causes the torque J ε/(β dt²) with the inertia of
+    both discs.
     """
 
     def load(t: float) -> float:

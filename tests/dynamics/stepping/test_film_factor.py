@@ -40,7 +40,7 @@ def test_solution_is_that_of_the_matrix() -> None:
     groups = [slice(0, 12), slice(12, 25), np.arange(25, n)]
     matrices = [rng.normal(size=(m, m)) + 10 * np.eye(m) for m in (12, 13, 5)]
     parts = [(k, np.linalg.inv(matrix)) for k, matrix in zip(groups, matrices, strict=True)]
-    # S = Q T Qᵀ + P₀ᵀ D P₁ with rows and columns of the joints: T contains the matrices of groups of
+    # S = Q T Qᵀ + P₀ᵀ D P₁ with rows and columns of the joints: T contains matrices of groups of
     # bodies, Q the rotations since then, P the connections of films and joints, D blocks of films
     T = block_diag(*matrices)
     columns = np.array([0, 12])  # of the translations that rotate

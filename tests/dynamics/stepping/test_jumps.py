@@ -174,9 +174,9 @@ def test_jumps_after_a_restart_or_a_new_start_are_the_same_bits(
         simulator.step(values())
     snapshot, later = pickle.loads(pickle.dumps(simulator.save())), [values() for _ in range(15)]
     states = [simulator.step(new) for new in later]
-    for restored in (simulator, mbd.Simulator(system, dt=DT, inputs=[*sizes])):
-        restored.restore(snapshot)
-        assert all(same(restored.step(new), state) for new, state in zip(later, states, strict=True))
+    for copy in (simulator, mbd.Simulator(system, dt=DT, inputs=[*sizes])):
+        copy.restore(snapshot)
+        assert all(same(copy.step(new), state) for new, state in zip(later, states, strict=True))
     # a run that starts from a state, in a new simulator and in one with another past
     started = mbd.Simulator(system, dt=DT, inputs=[*sizes], start=states[-1])
     simulator.reset(start=states[-1])
