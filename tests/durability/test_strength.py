@@ -150,10 +150,10 @@ def test_each_material_has_its_strength() -> None:
     groups = {"left": (2, 1), "right": (2, 2), "soft": (3, 1), "hard": (3, 2)}
     tagged = mbd.fem.TaggedMesh(mesh, tags, plain.facet_tags, groups)
     soft = mbd.Material(70e9, 0.0, 2700.0, "aluminium", yield_strength=100e6)
-    reduction = mbd.reduce(
+    pair = mbd.reduce(
         tagged, {"soft": soft, "hard": SLENDER}, interfaces=["left", "right"], num_modes=2
     )
-    result = mbd.strength(reduction, mbd.durability.inertia_relief(reduction, axial(-FORCE, FORCE)), count=2)
+    result = mbd.strength(pair, mbd.durability.inertia_relief(pair, axial(-FORCE, FORCE)), count=2)
     assert dict(result.limits) == {"soft": 100e6, "hard": LIMIT}
     assert [p.material for p in result.places] == ["soft", "soft", "hard", "hard"]
     factors = [p.factor for p in result.places]
@@ -162,13 +162,13 @@ def test_each_material_has_its_strength() -> None:
     for place in result.places:
         assert (place.position[0] <= LENGTH / 2 + 1e-9) or place.material == "hard"
     with pytest.raises(errors.InputError) as error:
-        mbd.strength(reduction, np.zeros(reduction.body.num_modes), limit={"soft": 1e8})
+        mbd.strength(pair, np.zeros(pair.body.num_modes), limit={"soft": 1e8})
     assert error.value.argument == "limit"
-    body = reduction.body.replace(stress=skin_stress(reduction))
+    body = pair.body.replace(stress=skin_stress(pair))
     with pytest.warns(errors.ModelRangeWarning, match="soft: aluminium, hard: .* one strength"):
         mbd.strength(body, np.zeros(body.num_modes), limit=1e8)
     swing = SimpleNamespace(time=np.arange(3.0), eta=np.zeros((3, body.num_modes)))
-    for source in (reduction, body):
+    for source in (pair, body):
         with pytest.warns(errors.ModelRangeWarning, match="several materials .* '2024-T4'"):
             mbd.fatigue(source, [(swing, 1.0)], material="2024-T4")
 

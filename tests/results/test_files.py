@@ -50,8 +50,8 @@ def test_saved_and_loaded(run: Solution, path: Path) -> None:
     assert repr(loaded) == repr(run)
     assert np.array_equal(loaded.body("rod").eta, run.body("rod").eta)
     assert np.array_equal(loaded.joint("drive").moment, run.joint("drive").moment)
-    continued = [simulate(mechanism(), t_end=3e-3, dt=1e-4, start=r.final_state) for r in (loaded, run)]
-    assert np.array_equal(continued[0].q, continued[1].q)
+    later = [simulate(mechanism(), t_end=3e-3, dt=1e-4, start=r.final_state) for r in (loaded, run)]
+    assert np.array_equal(later[0].q, later[1].q)
 
 
 def test_no_pickles_and_a_version(run: Solution, path: Path) -> None:
@@ -131,9 +131,9 @@ def test_files_of_earlier_versions(run: Solution, path: Path) -> None:
     with pytest.warns(FileWarning):
         loaded = Solution.load(path, mechanism())
     assert np.array_equal(loaded.q, run.q)
-    fewer_modes = slider_crank(slender_rod(bending=1), speed=150.0, **SETTINGS)
+    fewer = slider_crank(slender_rod(bending=1), speed=150.0, **SETTINGS)
     free = slider_crank(slender_rod(), torque=1.0, **SETTINGS)
-    for system, text in ((fewer_modes, "number of coordinates differs"), (free, "'drive' is missing")):
+    for system, text in ((fewer, "number of coordinates differs"), (free, "'drive' is missing")):
         with pytest.warns(FileWarning), pytest.raises(RunFileError) as error:
             Solution.load(path, system)
         assert text in str(error.value)

@@ -109,8 +109,8 @@ def test_other_quantities_are_errors_with_a_cure(part: Solution, number: int) ->
 def test_files(part: Solution, tmp_path: Path) -> None:
     path = part.save(tmp_path / f"run{MPI.COMM_WORLD.rank}.npz")
     loaded = Solution.load(path, engine())
-    expected, values = part.histories(), loaded.histories()
-    assert expected.keys() == values.keys() and all(np.array_equal(expected[key], values[key]) for key in expected)
+    old, new = part.histories(), loaded.histories()
+    assert old.keys() == new.keys() and all(np.array_equal(old[key], new[key]) for key in old)
     table = part.to_csv(tmp_path / f"run{MPI.COMM_WORLD.rank}.csv").read_text().splitlines()
     assert len(table) == len(part) + 1 and "piston.position.x [m]" in table[0]
 

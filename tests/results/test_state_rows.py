@@ -32,31 +32,31 @@ def states(system: mbd.System, count: int) -> list[State]:
 def test_rows_are_the_states(capacity: int | None, count: int) -> None:
     """The arrays grow if there are more states than expected."""
     system = stone()
-    rows, saved_states = (
+    rows, steps = (
         StateRows(system, Distribution(system), capacity, local=True, oil={}),
         states(system, count),
     )
-    for state in saved_states:
+    for state in steps:
         rows.append(state)
     for key, values in rows.arrays().items():
-        assert np.array_equal(values, [getattr(state, key) for state in saved_states])
+        assert np.array_equal(values, [getattr(state, key) for state in steps])
     assert len(rows) == count and [*rows.arrays()] == [*HISTORY]
 
 
 def test_a_later_state_is_the_last_row() -> None:
     """The last state is not stored twice, and rows that follow replace it."""
     system = stone()
-    rows, saved_states = StateRows(system, Distribution(system), 2, local=True, oil={}), states(system, 5)
-    for state in saved_states[:3]:
+    rows, steps = StateRows(system, Distribution(system), 2, local=True, oil={}), states(system, 5)
+    for state in steps[:3]:
         rows.append(state)
-    assert len(rows.saved(saved_states[2]).time) == 3
-    assert rows.saved(saved_states[4]).time.tolist() == [state.time for state in (*saved_states[:3], saved_states[4])]
-    rows.append(saved_states[3])
-    assert np.array_equal(rows.saved(saved_states[3]).q, [state.q for state in saved_states[:4]])
+    assert len(rows.saved(steps[2]).time) == 3
+    assert rows.saved(steps[4]).time.tolist() == [state.time for state in (*steps[:3], steps[4])]
+    rows.append(steps[3])
+    assert np.array_equal(rows.saved(steps[3]).q, [state.q for state in steps[:4]])
     before = rows.arrays()
     rows.clear()
-    rows.append(saved_states[4])
-    assert len(rows) == 1 and np.array_equal(before["q"][0], saved_states[0].q)
+    rows.append(steps[4])
+    assert len(rows) == 1 and np.array_equal(before["q"][0], steps[0].q)
 
 
 @pytest.mark.parametrize("dt", [1e-2, "adaptive"])

@@ -149,12 +149,12 @@ def chain(p: dict[str, float]) -> mbd.design.ModalMatrices:
 
     Each mass has sensors along x and y, which do not depend on the parameters kx, ky and m.
     """
-    extra_mass, zero = np.zeros((2 * COUNT,) * 2), np.zeros((2 * COUNT,) * 2)
-    extra_mass[0, 0] = extra_mass[COUNT, COUNT] = 1.0
+    added, zero = np.zeros((2 * COUNT,) * 2), np.zeros((2 * COUNT,) * 2)
+    added[0, 0] = added[COUNT, COUNT] = 1.0
     x, y = (np.kron(np.diag(part), CHAIN) for part in ([1.0, 0.0], [0.0, 1.0]))
-    rows, constant = np.eye(2 * COUNT), zero
-    derivatives = {"kx": (x, zero, constant), "ky": (y, zero, constant), "m": (zero, extra_mass, constant)}
-    mass = np.eye(2 * COUNT) + p["m"] * extra_mass
+    rows, fixed = np.eye(2 * COUNT), zero
+    derivatives = {"kx": (x, zero, fixed), "ky": (y, zero, fixed), "m": (zero, added, fixed)}
+    mass = np.eye(2 * COUNT) + p["m"] * added
     return mbd.design.ModalMatrices(p["kx"] * x + p["ky"] * y, mass, rows, derivatives)
 
 

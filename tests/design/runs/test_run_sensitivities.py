@@ -281,9 +281,9 @@ def test_changed_lengths_in_short_steps() -> None:
     def side(r: Any, length: Any, t: np.ndarray) -> np.ndarray:
         phi = phi0 + speed * t
         s, c = r * np.sin(phi), r * np.cos(phi)
-        rod_x = np.sqrt(length**2 - s**2)
-        acceleration = -c * speed**2 - (c**2 - s**2) * speed**2 / rod_x - (s * c) ** 2 * speed**2 / rod_x**3
-        return np.abs(mass * acceleration * s / rod_x)
+        root = np.sqrt(length**2 - s**2)
+        x_ddot = -c * speed**2 - (c**2 - s**2) * speed**2 / root - (s * c) ** 2 * speed**2 / root**3
+        return np.abs(mass * x_ddot * s / root)
 
     values, dt = {"r": 0.04, "l": 0.137}, 5e-6
     result = mbd.run_sensitivities(build, values, t_end=60 * dt, dt=dt)

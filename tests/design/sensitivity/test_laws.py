@@ -89,8 +89,8 @@ def powers(body: mbd.body.ReducedBody, mode: float, **rigid: float) -> dict[str,
     n = body.num_modes
     of_index = np.concatenate([[0.0], np.full(n, mode - x)])
     first = (S + of_index)[:, None] * body.first_moments
-    exponents = H + of_index[:, None] + of_index
-    return {"first_moments": first, "second_moments": exponents[:, :, None, None] * body.second_moments}
+    sums = H + of_index[:, None] + of_index
+    return {"first_moments": first, "second_moments": sums[:, :, None, None] * body.second_moments}
 
 
 def test_stiffness_of_all_materials(comm: MPI.Intracomm) -> None:

@@ -50,7 +50,7 @@ def test_a_free_body_has_only_the_velocity_that_it_specifies(centre, flexible: b
 
 
 def test_joints_permit_a_spin_or_not() -> None:
-    """A tail welded to a moving ball does not spin; a bob on a joint does not spin about its radius.
+    """A tail welded to a moving ball does not spin, nor does a bob about its radius to its joint.
 
     The velocity (0, 3, -1) at the radius (2, 0, 0) requires the angular velocity (0, 0.5, 1.5).
     """

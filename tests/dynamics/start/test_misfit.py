@@ -49,9 +49,10 @@ def four_bar(offset=0.0, tilt=0.0, *, hinges=True, scale=1.0, **settings):  # ty
     pin, pivot = np.array([CRANK, 0.0]), np.array([FRAME, 0.0])
     chord = pivot - pin
     length = np.linalg.norm(chord)
-    distance_along = (length**2 + COUPLER**2 - ROCKER**2) / (2 * length)
-    distance_across = np.sqrt(COUPLER**2 - distance_along**2)
-    top = pin + (distance_along * chord + distance_across * np.array([-chord[1], chord[0]])) / length
+    # the joint of coupler and rocker: the foot of its height on the chord, and the height
+    foot = (length**2 + COUPLER**2 - ROCKER**2) / (2 * length)
+    height = np.sqrt(COUPLER**2 - foot**2)
+    top = pin + (foot * chord + height * np.array([-chord[1], chord[0]])) / length
     ground = Ground({"crank": Frame(), "rocker": Frame((FRAME * scale, 0, 0))})
     crank = link("crank", CRANK * scale, (0, 0), pin * scale, 0.0, 0.0)
     coupler = link("coupler", COUPLER * scale, pin * scale, top * scale, offset, tilt)

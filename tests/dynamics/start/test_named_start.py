@@ -102,9 +102,9 @@ def test_states_by_name() -> None:
     np.testing.assert_allclose(v[6:], [0, 0, 0, 7, 8, 9, 0.1, 0.2], atol=1e-12)
     body = simulate(system, t_end=1e-4, dt=1e-5, start=state).body("rod")
     np.testing.assert_allclose(body.omega[0], (7, 8, 9), atol=1e-12)
-    repeated = consistent_state(system, elastic_start="undeformed", q={"rod": q[7:]}, v={"bar": v[:6]})
-    np.testing.assert_allclose(repeated.q[7:], q[7:], atol=1e-15)
-    np.testing.assert_allclose(repeated.v[:6], v[:6], atol=1e-12)
+    same = consistent_state(system, elastic_start="undeformed", q={"rod": q[7:]}, v={"bar": v[:6]})
+    np.testing.assert_allclose(same.q[7:], q[7:], atol=1e-15)
+    np.testing.assert_allclose(same.v[:6], v[:6], atol=1e-12)
 
 
 def test_joints_determine_the_other_values() -> None:

@@ -191,11 +191,11 @@ def test_redundant_constraints_can_be_left_out(redundant: str) -> None:
     if redundant == "keep":
         assert norms[id(run)] <= norms[id(plain)] * (1 + 1e-9)
     a = run.sensor("piston", (0, 0, 0), "acceleration")
-    pin_force = run.projected().joint("piston pin").force
+    pull = run.projected().joint("piston pin").force
     # The force is in the axes of the rod, which has the direction (cos, sin)
     direction = run.sensor("piston", "pin") - run.sensor("rod", "a")
     along_x = (
-        np.sum(pin_force[:, :1] * direction[:, :1] / 0.3, axis=1) - pin_force[:, 1] * direction[:, 1] / 0.3
+        np.sum(pull[:, :1] * direction[:, :1] / 0.3, axis=1) - pull[:, 1] * direction[:, 1] / 0.3
     )
     assert np.allclose(along_x, 1.0 * a[:, 0], atol=2e-3 * np.abs(a).max())
 
