@@ -52,7 +52,7 @@ WAVE = [*np.tile([0.0, 1.0, 0.0, -1.0], 10).tolist(), 0.0]  # ten cycles
 @pytest.mark.parametrize("amplitude", [500e6, 200e6, 120e6])
 def test_constant_amplitude_has_the_life_of_the_line(criterion: Any, amplitude: float) -> None:
     """The normals of the search do not contain the axis; the refinement reaches half a degree."""
-    for rule in ("modified", "elementary", "original"):
+    for rule in ("modified", "elementary", "original"):  # versions of Miner's rule
         line = STEEL.line(rule)
         body = body_with(amplitude * np.array(AXIAL))
         result = fatigue(body, WAVE, criterion=criterion, rule=rule)

@@ -142,7 +142,7 @@ def test_damaged_rows(path: Path) -> None:
 
 
 def test_files_of_version_0_1(path: Path) -> None:
-    """Files without a checksum are read with a warning; most wrong values raise an error."""
+    """Files without a checksum are read with a warning; many wrong values raise an error."""
     load = solution(path)
     before = load()
     with np.load(path) as file:

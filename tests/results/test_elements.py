@@ -97,7 +97,7 @@ def test_power_of_all_elements_is_the_rate_of_the_energy_of_the_bodies(run: Solu
 
 
 def test_energy_and_power_of_springs(run: Solution) -> None:
-    """The energy of springs never increases by more than their work; dampers take the rest."""
+    """The work done on springs is their gain of energy plus a dissipation that is not negative."""
     for name in SPRINGS:
         history = run.element(name)
         dissipated = -history.work - (history.energy - history.energy[0])

@@ -16,7 +16,11 @@ ENDS = "left", "right"
 
 
 def column(comm: MPI.Intracomm, degree: int = 2) -> mbd.design.ParametricBody:
-    """Return a bar of steel with parameters of shape; `skew` moves the right end sideways."""
+    """Return a bar of steel with three changes of shape.
+
+    `length` stretches the bar, `width` thickens it along z, more so at the right end, and `skew`
+    moves the right end sideways.
+    """
     model = mbd.ElasticModel(box(comm, SIZE, (10, 1, 1)), mbd.STEEL, degree=degree)
     x, y, z = ufl.SpatialCoordinate(model.plain_mesh)
     velocities = {

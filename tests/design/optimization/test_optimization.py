@@ -122,7 +122,7 @@ def strip(low: float, high: float) -> tuple[dict[str, mbd.design.Limits], float]
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-6])
 @pytest.mark.parametrize(("low", "high"), [(15.0, 6e-7), (20.0, 1e-6)])
 def test_two_active_limits(method: Any, tolerance: float, low: float, high: float) -> None:
-    """The minimum is where both limits are active; the iteration must not end before them."""
+    """The minimum is where both limits are active; the result is at both within the tolerance."""
     limits, least = strip(low, high)
 
     def area(p: Any) -> tuple[float, dict[str, float]]:
@@ -150,7 +150,7 @@ def test_the_residual_includes_the_distance_from_active_limits() -> None:
         step=1e-3,
         comm=None,
     )
-    # The points of the iteration are x - 3; the last one, x = 1.0005, is close to the bound 1
+    # The points of the iteration contain x - 3; the last one, x = 1.0005, is close to the bound 1
     result = optimum(problem, [np.zeros(1), np.array([-1.9995])], "ended", 1e-4)
     assert result.active == {"x": "low"}
     assert result.residual == pytest.approx(5e-4, rel=1e-6)

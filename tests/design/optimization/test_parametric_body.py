@@ -244,10 +244,9 @@ def test_cantilever_of_least_mass(comm: MPI.Intracomm) -> None:
     The force F acts at x = 0, beyond the tip at 0.1 L, so that M = F x. Among all heights h(x) with
     the same ∫ M²/(E I) dx, that with the least ∫ h dx satisfies h⁴ ∝ M², which is a constant stress
     6 M/(b h²) for the thickness b. The given deflection is that of the start, a cantilever of
-    constant height h₁. The
-    lightest cantilever has this deflection if h₀³ = h₁³ ∫ √s ds / ∫ s² ds, where both integrals
-    extend over s = x/L from 0.1 to 1. Beam theory omits shear and the rigid ends; with a height of
-    0.02 L they change the least mass by 1e-4, relatively.
+    constant height h₁. The lightest cantilever has this deflection if h₀³ = h₁³ ∫ √s ds / ∫ s² ds,
+    where both integrals extend over s = x/L from 0.1 to 1. Beam theory omits shear and the rigid
+    ends; with a height of 0.02 L they change the least mass by 1e-4, relatively.
     """
     L, h, tip = 1.0, 0.02, 0.1
     mesh = create_rectangle(comm, [(tip * L, -h / 2), (L, h / 2)], [40, 2], CellType.quadrilateral)

@@ -307,7 +307,7 @@ CASES: dict[str, tuple[Any, dict[str, float], Any, list[str], dict[str, Any]]] =
 def test_remainders_are_quadratic(case: str) -> None:
     """Taylor tests of poles, modes and responses with new linearizations: slope 2."""
     build, values, state, inputs, outputs = CASES[case]
-    # Remainders are about 1e-9, as are residual forces with the default tolerance
+    # With the default tolerance, residual forces would be as large as the remainders, about 1e-9
     state = state or partial(mbd.equilibrium, tolerance=1e-12)
     result = mbd.design.linear_sensitivities(
         build, values, state=state, inputs=inputs, outputs=outputs

@@ -27,8 +27,9 @@ def test_derivatives_equal_differences_of_recomputed_starts(
     state, multipliers, _ = terms.start(first, stepper, dt, None)
     monkeypatch.setattr(ParameterTerms, "_quasi_static", lambda *arguments: None)
     expected, expected_multipliers, _ = terms.start(first, stepper, dt, None)
-    # Both results use central differences with steps of 1e-4 of each parameter, whose relative
-    # errors are about 1e-8, plus round-off
+    # The rows of a state are q, v, a and the accelerations of the method. Both results use central
+    # differences with steps of 1e-4 of each parameter, whose relative errors are about 1e-8, plus
+    # round-off
     for part, reference, tolerance in zip(state, expected, (5e-8, 5e-8, 5e-8, 5e-6), strict=True):
         size = np.abs(reference).max(axis=0)
         assert (np.abs(part - reference).max(axis=0) <= tolerance * size).all()

@@ -126,7 +126,7 @@ def test_checkpoints(case: Any) -> None:
 
 
 def test_bodies_of_other_kinds_and_start_rates() -> None:
-    """For a body that overrides a method, in a run that starts with a rate of the joint."""
+    """The gradient agrees with differences for a body with a method of its own and a start rate."""
     values = {"mass": 2.0, "length": 0.5}
     options = {"t_end": 0.2, "dt": 2e-3, "tolerance": 1e-10, "start": {"pin": 3.0}}
     functional = mbd.design.Functional("pin.force.x", "mean")

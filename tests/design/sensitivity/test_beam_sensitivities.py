@@ -250,9 +250,9 @@ def test_taper_in_space(comm: MPI.Intracomm, up_to: float | None) -> None:
 
 @pytest.mark.slow
 def test_laws_of_slender_bars(comm: MPI.Intracomm) -> None:
-    """V17: L dω/dL = −2ω in bending, else −ω; h dω/dh = ω in bending along h, else zero.
+    """V17: L dω/dL is −2ω in bending and −ω in other modes; h dω/dh is ω in bending along h.
 
-    "Else" means axial modes, and for the length L also torsion.
+    The height h has no effect on axial modes and on bending across h.
 
     With the share r of rotary inertia in the kinetic energy, the laws of bending are
     L dω/dL = (r − 2) ω and h dω/dh = (1 − r) ω for exact modes. The truncation of the modes

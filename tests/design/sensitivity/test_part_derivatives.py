@@ -362,7 +362,7 @@ def test_load_modes(comm: MPI.Intracomm, quantity: str, kinds: str) -> None:
     check_differences(make, lambda model: mbd.Parameter("p", quantity), step)  # type: ignore[arg-type]
 
 
-PRESTRESS = {
+PRESTRESS = {  # quantity and its value, by case
     "temperature": ("temperature", 60.0),
     "initial stress": ("prestress", 1.0),
     "stress of a material": ("young", 210e9),

@@ -94,9 +94,9 @@ def test_plate_with_uniform_velocity(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.slow
 def test_matrix_is_the_integral_on_the_mesh(comm: MPI.Intracomm) -> None:
-    """The matrix on the mesh is the integral of the squared normal velocity, that on the skin near.
+    """The matrix on the mesh is that of the integral of the squared normal velocity by UFL.
 
-    The skin has linear triangles, so that only rigid motions have the same integrals.
+    The skin has linear triangles: its matrix is equal for rigid motions, and near for the modes.
     """
     mesh = box(comm, cells=(5, 2, 2), cell=CellType.tetrahedron)
     plate = mbd.reduce(mesh, mbd.STEEL, interfaces=["left"], num_modes=4)

@@ -182,7 +182,7 @@ def test_rigid_rods_without_inertia_about_their_axis() -> None:
 
 
 def test_a_run_starts_from_another_mechanism_with_the_same_bodies() -> None:
-    """The pivot of a spinning double pendulum breaks: momenta and turns of the knee continue."""
+    """The pivot of a spinning double pendulum breaks; its momenta and the turns of the knee remain."""
     system = double_pendulum(30.0, None)
     run = simulate(system, t_end=0.5, dt=1e-3)
     free = System(system.bodies, [joint for joint in system.joints if joint.name == "knee"])
