@@ -209,10 +209,10 @@ def test_bounds_leave_out_only_points_without_damage(
 
 def test_a_repeated_history_does_twice_the_damage() -> None:
     body, signals = random_body(5)
-    once = fatigue(body, *signals)
-    twice = fatigue(body, *(np.tile(s, 2) for s in signals))  # also in one second
-    assert twice.damage == pytest.approx(2 * once.damage, rel=1e-12)
-    assert twice.cycles == pytest.approx(2 * once.cycles)
+    single = fatigue(body, *signals)
+    double = fatigue(body, *(np.tile(s, 2) for s in signals))  # also in one second
+    assert double.damage == pytest.approx(2 * single.damage, rel=1e-12)
+    assert double.cycles == pytest.approx(2 * single.cycles)
 
 
 def test_shares_of_a_spectrum_add_up() -> None:

@@ -234,19 +234,19 @@ def test_some_of_the_times(whole: Solution, part: Solution) -> None:
 
 
 def test_comparison_of_runs(whole: Solution, part: Solution) -> None:
-    same = whole.compare(part)
-    assert {"rod.position", "drive.work"} < same.keys()
-    assert all(change.largest == 0.0 for change in same.values())
-    other = simulate(engine(), t_end=0.01, dt=2e-4)
-    change = whole.compare(other, ["piston"])["piston.position"]
+    changes = whole.compare(part)
+    assert {"rod.position", "drive.work"} < changes.keys()
+    assert all(change.largest == 0.0 for change in changes.values())
+    coarse = simulate(engine(), t_end=0.01, dt=2e-4)
+    change = whole.compare(coarse, ["piston"])["piston.position"]
     direct = np.linalg.norm(
-        whole.body("piston").position[::2] - other.body("piston").position, axis=1
+        whole.body("piston").position[::2] - coarse.body("piston").position, axis=1
     )
     assert change.unit == "m" and change.largest == direct.max() > 0
     assert change.rms == pytest.approx(np.sqrt(np.mean(direct**2)), rel=1e-12)
     assert change.time == whole.time[::2][direct.argmax()]
     assert change.scale == np.linalg.norm(whole.body("piston").position[::2], axis=1).max()
-    reverse = other.compare(whole, ["piston"])["piston.position"]
+    reverse = coarse.compare(whole, ["piston"])["piston.position"]
     assert reverse.largest == change.largest
     late = simulate(engine(), t_end=0.02, dt=1e-4, start=whole.final_state)[1:]
     with pytest.raises(InputError, match="no saved times in common"):

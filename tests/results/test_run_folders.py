@@ -220,9 +220,9 @@ def test_a_run_of_another_mechanism_is_not_replaced(path: Path, complete: bool) 
             run.advance()
             run.write()
     files = {file.name: file.read_bytes() for file in path.iterdir()}
-    for other in (mechanism(torque=10.0), mechanism(damping=0.03)):
+    for changed in (mechanism(torque=10.0), mechanism(damping=0.03)):
         with pytest.raises(errors.OverwriteError, match="another mechanism"):
-            simulate(other, t_end=0.001, dt=1e-4, path=path)
+            simulate(changed, t_end=0.001, dt=1e-4, path=path)
         assert {file.name: file.read_bytes() for file in path.iterdir()} == files
     assert len(simulate(mechanism(), t_end=0.001, dt=1e-4, path=path)) == 11  # not locked
     shutil.rmtree(path)
@@ -254,8 +254,8 @@ def test_only_one_process_writes_to_a_folder(path: Path) -> None:
             with pytest.raises(errors.InputError, match="another process writes"):
                 simulate(mechanism(), t_end=0.001, dt=1e-4, path=path)
         else:  # the second rank writes the same rows to a temporary file
-            other = simulate(mechanism(), t_end=0.001, dt=1e-4, path=path)
-            assert same(run, other) and same(run, resume(path, mechanism()))
+            second = simulate(mechanism(), t_end=0.001, dt=1e-4, path=path)
+            assert same(run, second) and same(run, resume(path, mechanism()))
         assert folder.path == path
 
 

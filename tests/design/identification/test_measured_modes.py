@@ -33,8 +33,8 @@ def bar(comm: MPI.Intracomm, young: float, height: float) -> mbd.design.BodySens
         options=mbd.ReductionOptions(skin=False),
     )
     x = ufl.SpatialCoordinate(mesh.mesh)
-    across = ufl.as_vector([0 * x[0], x[1] / height, 0 * x[0]])
-    parameters = [mbd.Parameter("E", "young"), mbd.Parameter("h", "shape", velocity=across)]
+    thicker = ufl.as_vector([0 * x[0], x[1] / height, 0 * x[0]])
+    parameters = [mbd.Parameter("E", "young"), mbd.Parameter("h", "shape", velocity=thicker)]
     return mbd.sensitivities(base, parameters)
 
 

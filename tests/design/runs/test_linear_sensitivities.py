@@ -273,8 +273,8 @@ def running(system: Any) -> mbd.mechanism.State:
     """Return the sagged rotor at its speed; a spring without load defines the angle of the disc."""
     hold = mbd.JointSpring("hold", "axle", stiffness=50.0)
     parts = system.bodies, system.joints
-    still = mbd.System(*parts, loads=[*system.loads, hold], gravity=system.gravity)
-    rest = mbd.equilibrium(still, tolerance=1e-12)
+    at_rest = mbd.System(*parts, loads=[*system.loads, hold], gravity=system.gravity)
+    rest = mbd.equilibrium(at_rest, tolerance=1e-12)
     v = {"housing.velocity": np.zeros(3), "housing.omega": np.zeros(3)}
     v |= {"disc.omega": system.bodies[-1].omega}
     return mbd.dynamics.consistent_state(system, q=rest.q, v=v)
@@ -410,9 +410,9 @@ def test_default_step() -> None:
     values = {"k": 8.0, "c": 0.1}
     default = mbd.design.linear_sensitivities(hinged, values)
     same = mbd.design.linear_sensitivities(hinged, values, steps={"k": 8e-3, "c": 1e-4})
-    other = mbd.design.linear_sensitivities(hinged, values, steps={"k": 8e-4, "c": 1e-5})
+    smaller = mbd.design.linear_sensitivities(hinged, values, steps={"k": 8e-4, "c": 1e-5})
     assert all(np.array_equal(default.poles[name], same.poles[name]) for name in values)
-    assert not np.array_equal(default.poles["k"], other.poles["k"])  # other round-off
+    assert not np.array_equal(default.poles["k"], smaller.poles["k"])  # other round-off
 
 
 def test_singular_requests() -> None:
@@ -491,9 +491,10 @@ def test_double_modes_of_a_body(comm: MPI.Intracomm) -> None:
     mesh = box(comm, size=(0.2, 0.02, 0.02), cells=(6, 2, 2))
     model = mbd.ElasticModel(mesh, mbd.STEEL)
     x = ufl.SpatialCoordinate(model.plain_mesh)
-    across = ufl.as_vector([0 * x[0], x[1] + x[2], x[1] + x[2]])
+    # along the diagonal of the section
+    stretch = ufl.as_vector([0 * x[0], x[1] + x[2], x[1] + x[2]])
     reduction = mbd.reduce(model, interfaces=["left", "right"], num_modes=4)
-    parameters = [mbd.Parameter("E", "young"), mbd.Parameter("h", "shape", velocity=across)]
+    parameters = [mbd.Parameter("E", "young"), mbd.Parameter("h", "shape", velocity=stretch)]
     table = mbd.sensitivities(reduction, parameters)
 
     def build(p: Values) -> mbd.System:

@@ -39,7 +39,7 @@ def test_derivatives_equal_differences_of_recomputed_starts(
 
 
 def test_mechanisms_without_quasi_static_derivatives() -> None:
-    """They do not apply to rigid mechanisms and to mechanisms with free rigid motions."""
+    """They apply neither to rigid mechanisms nor to mechanisms with free rigid motions."""
     values = {"mass": 1.5, "length": 0.5, "k": 3.0, "g": 9.81}
     assert not QuasiStaticSlopes.applies(double_pendulum(values))
 

@@ -352,9 +352,9 @@ def test_wrong_reducers(comm: MPI.Intracomm) -> None:
     parameters = [mbd.Parameter("E", "young")]
     with mbd.reduction.Reducer(model, interfaces=ENDS) as reducer:
         base = reducer.reduce(2)
-        other = mbd.reduce(model, interfaces=ENDS, num_modes=2)
+        without_reducer = mbd.reduce(model, interfaces=ENDS, num_modes=2)
         with pytest.raises(mbd.errors.InputError, match="did not compute this reduction"):
-            mbd.sensitivities(other, parameters, reducer=reducer)
+            mbd.sensitivities(without_reducer, parameters, reducer=reducer)
     with pytest.raises(mbd.errors.InputError, match="the reducer is closed"):
         mbd.sensitivities(base, parameters, reducer=reducer)
 

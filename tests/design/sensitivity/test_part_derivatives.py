@@ -580,10 +580,10 @@ def test_errors(comm: MPI.Intracomm) -> None:
     }.items():
         with pytest.raises(InputError, match=match):
             mbd.sensitivities(base, [mbd.Parameter("p", quantity)])  # type: ignore[arg-type]
-    cells, other = fem.functionspace(mesh.mesh, ("DG", 0, (3,))), box(comm)
+    cells, second_mesh = fem.functionspace(mesh.mesh, ("DG", 0, (3,))), box(comm)
     step, f = fem.Function(cells), fem.Function(fem.functionspace(mesh.mesh, ("DG", 0)))
     step.interpolate(lambda x: np.sign(x - LENGTH / 2.01))
-    position = ufl.SpatialCoordinate(other.mesh)
+    position = ufl.SpatialCoordinate(second_mesh.mesh)
     for velocity, match in ((step, "jumps between cells"), (position, "another mesh")):
         with pytest.raises(InputError, match=match):
             mbd.sensitivities(base, [mbd.Parameter("s", "shape", velocity=velocity)])

@@ -301,8 +301,8 @@ def expansions(name: str) -> dict[str, tuple[np.ndarray, list[np.ndarray]]]:
     values = numbers(base, base)
     remainders: dict[str, list[np.ndarray]] = {}
     for s in (kind.step, kind.step / 2):
-        other = reduced(kind, s)
-        for key, value in numbers(base, other).items():
+        changed = reduced(kind, s)
+        for key, value in numbers(base, changed).items():
             slope = getattr(derivative, key)
             change = value - values[key] - s * ONE.get(key, lambda x: x)(slope)
             remainders.setdefault(key, []).append(change)

@@ -23,7 +23,7 @@ from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
 from tests.models.rods import rod
 
 DENSITY, SOUND_SPEED = 1.204, 343.2  # air, kg/m³ and m/s
-AIR = DENSITY * SOUND_SPEED
+AIR = DENSITY * SOUND_SPEED  # characteristic impedance ρc
 
 
 def at_rest(times: int, **motion: Any) -> SimpleNamespace:

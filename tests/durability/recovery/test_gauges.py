@@ -189,8 +189,8 @@ def test_gauges_of_a_plane_body() -> None:
 
 def test_a_saved_body_keeps_its_gauges(bar: mbd.reduction.Reduction, tmp_path: Path) -> None:
     specs = {"a": mbd.durability.GaugeSpec("top", TILTED, 3e-3, "delta")}
-    once = mbd.gauges(bar, specs)
-    body = mbd.gauges(once, {"b": mbd.durability.GaugeSpec("top", (1, 0, 0), 3e-3)}).body
+    first = mbd.gauges(bar, specs)
+    body = mbd.gauges(first, {"b": mbd.durability.GaugeSpec("top", (1, 0, 0), 3e-3)}).body
     assert [g.name for g in body.gauges] == ["a", "b"]
     assert body.gauge("a").labels == ("a 0°", "a 60°", "a 120°")
     path = body.save(Path(MPI.COMM_WORLD.bcast(str(tmp_path))) / "bar.npz", comm=MPI.COMM_WORLD)

@@ -177,7 +177,7 @@ def rod() -> tuple[mbd.fem.TaggedMesh, mbd.reduction.Reduction]:
 def test_few_modes_in_a_mechanism(rod: tuple[mbd.fem.TaggedMesh, mbd.reduction.Reduction]) -> None:
     """With the correction, three of the eleven modes give the stress near the joints.
 
-    Without it even all eleven modes have an error of a third there, because the inertia load of the
+    Without it even all eleven modes have an error above 10 % there, because the inertia load of the
     rod needs many fixed-interface modes. The section force is the force of the joint minus the
     inertia force of the part between the joint and the section.
     """

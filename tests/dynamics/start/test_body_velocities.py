@@ -182,7 +182,7 @@ def test_rigid_rods_without_inertia_about_their_axis() -> None:
 
 
 def test_a_run_starts_from_another_mechanism_with_the_same_bodies() -> None:
-    """The pivot of a spinning double pendulum breaks; its momenta and the turns of the knee remain."""
+    """The pivot of a spinning double pendulum breaks: momenta and turns of the knee are kept."""
     system = double_pendulum(30.0, None)
     run = simulate(system, t_end=0.5, dt=1e-3)
     free = System(system.bodies, [joint for joint in system.joints if joint.name == "knee"])
@@ -196,9 +196,9 @@ def test_a_run_starts_from_another_mechanism_with_the_same_bodies() -> None:
     momenta = flight.momenta()
     np.testing.assert_allclose(momenta, np.tile(momenta[0], (len(flight), 1)), atol=1e-3)
     assert np.ptp(flight.energies().total) < 1e-3 * flight.energies().total[0]
-    other = System([RigidBody("one", 1.0, [1.0] * 3), FlexibleBody("two", rod())])
+    other_kind = System([RigidBody("one", 1.0, [1.0] * 3), FlexibleBody("two", rod())])
     with pytest.raises(InputError, match="'two'"):
-        run.state_for(other)
+        run.state_for(other_kind)
     stranger = System([RigidBody("three", 1.0, [1.0] * 3)])
     with pytest.raises(InputError, match=r"no body of the system .* 'one', 'two'"):
         run.state_for(stranger)

@@ -74,8 +74,8 @@ def test_contradictions() -> None:
 def test_a_state_starts_without_the_rates_of_joints() -> None:
     """Specified velocities, or those of a run, replace the initial rates of joints."""
     run = simulate(hinged(2.0), t_end=0.1, dt=0.01)
-    more = simulate(hinged(5.0), t_end=0.2, dt=0.01, start=run.final_state)
-    assert more.v[0, 5] == run.v[-1, 5]
+    continued = simulate(hinged(5.0), t_end=0.2, dt=0.01, start=run.final_state)
+    assert continued.v[0, 5] == run.v[-1, 5]
     assert consistent_state(hinged(2.0), v=np.zeros(6)).v[5] == 0.0
 
 
