@@ -198,6 +198,7 @@ def test_bounds_leave_out_only_points_without_damage(
 ) -> None:
     body, signals = random_body()
     amplitudes = fatigue(body, *signals, criterion=criterion).range / 2
+    # an endurance limit above the amplitudes of more than half of the points
     limited = replace(STEEL, knee_stress=1.5 * np.median(amplitudes), tensile_strength=5e9)
     options = {"criterion": criterion, "mean_stress": "Goodman", "material": limited}
     options["rule"] = "original"

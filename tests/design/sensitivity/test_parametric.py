@@ -159,7 +159,11 @@ def nodal_values(mesh: mbd.fem.TaggedMesh, velocity: fem.Function) -> np.ndarray
 
 
 def distance(comm: MPI.Intracomm, mesh: Any, velocity: Any, build: Any, value: float, d: float):
-    """Return the largest distance of moved surface nodes from the geometry for value + d."""
+    """Return the largest distance of moved surface nodes from the geometry for value + d.
+
+    The nodes are moved by d times the velocity. Rank 0 finds the nodes of each entity in the
+    geometry for `value`, and their closest points on the entity in the geometry for value + d.
+    """
     plain, nodal = mesh.mesh, nodal_values(mesh, velocity)
     rows = plain.geometry.input_global_indices
     parts = comm.gather((rows, plain.geometry.x + d * nodal), root=0)

@@ -122,7 +122,7 @@ def test_the_derivative_is_that_of_the_elastic_rows(
     """The derivative equals differences of the residual after the constraints are restored."""
     system, t = mechanism()
     random = np.random.default_rng(0)
-    e = system.elastic
+    e = system.elastic  # the velocities of elastic coordinates
     at, restore = Assembler(system), partial(restore_state, free=system.rigid)
     at.q[:] = np.concatenate([body.initial_coordinates() for body in system.bodies])
     restore(at, t, np.zeros(system.num_velocities), rates)
@@ -132,7 +132,7 @@ def test_the_derivative_is_that_of_the_elastic_rows(
     deformed[e] = 3e-5 * random.normal(size=len(e))
     at.move(at.q.copy(), deformed)
     restore(at, t, v, rates)
-    columns, slope = elastic_derivative(at, t, rates, 0.3)
+    columns, slope = elastic_derivative(at, t, rates, 0.3)  # a length of the mechanism, m
     q, step = at.q.copy(), 1e-7
     for j in range(len(e)):
         rows = []

@@ -66,6 +66,7 @@ def spinning_body() -> ReducedBody:
     n = rod.num_modes
     M = np.einsum("klaa->kl", rod.second_moments[1:, 1:])
     fields = np.concatenate([rod.first_moments[1:], _moments(rod)], axis=1)  # work on rigid motions
+    # combinations of modes without momentum, which are orthonormalized in the mass
     null = np.linalg.svd(fields.T)[2][np.linalg.matrix_rank(fields) :].T
     L = np.linalg.cholesky(null.T @ M @ null)
     basis = np.eye(n + 1, 1 + null.shape[1])

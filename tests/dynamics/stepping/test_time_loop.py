@@ -92,7 +92,8 @@ def errors(
 ) -> tuple[list[float], int]:
     """Return the ratios of error and tolerance, and the number of states without an evaluation.
 
-    The ratios are those of all accepted states.
+    The ratios are those of all accepted states; a second stepper evaluates each of them with the
+    factor of the first one.
     """
     stepper, checker = Stepper(system, tolerance=tolerance), Stepper(system, tolerance=tolerance)
     method = stepper.method
