@@ -34,7 +34,7 @@ def body_with(*tensors: Any) -> mbd.ReducedBody:
 
 
 def history(*signals: Any) -> SimpleNamespace:
-    """Return elastic coordinates that last one second."""
+    """Return a history of elastic coordinates, one signal each, that lasts one second."""
     eta = np.stack([np.asarray(s, dtype=float) for s in signals], axis=1)
     return SimpleNamespace(time=np.linspace(0.0, 1.0, len(eta)), eta=eta)
 
@@ -52,13 +52,13 @@ WAVE = [*np.tile([0.0, 1.0, 0.0, -1.0], 10).tolist(), 0.0]  # ten cycles
 @pytest.mark.parametrize("amplitude", [500e6, 200e6, 120e6])
 def test_constant_amplitude_has_the_life_of_the_line(criterion: Any, amplitude: float) -> None:
     """The normals of the search do not contain the axis; the refinement reaches half a degree."""
-    for rule in ("modified", "elementary", "original"):
+    for rule in ("modified", "elementary", "original"):  # versions of Miner's rule
         line = STEEL.line(rule)
         body = body_with(amplitude * np.array(AXIAL))
         result = fatigue(body, WAVE, criterion=criterion, rule=rule)
         exact = criterion in ("von Mises", "principal")
         if rule == "original" and amplitude <= 200e6 and not exact:
-            continue  # stresses on planes at half a degree from it are below the endurance limit
+            continue  # half a degree from the axis, the stress is below the endurance limit
         if line.life(amplitude) == np.inf:
             assert result.life_cycles[0] == np.inf
             continue
@@ -66,8 +66,8 @@ def test_constant_amplitude_has_the_life_of_the_line(criterion: Any, amplitude: 
         assert result.life_cycles[0] == pytest.approx(line.life(amplitude), rel=tolerance)
         assert result.cycles[0] == 10.0
         assert result.life[0] == pytest.approx(result.life_cycles[0] / 10)
-        equal = result.equivalent_stress(frequency=10.0)
-        assert equal[0] == pytest.approx(amplitude, rel=tolerance)
+        equivalent = result.equivalent_stress(frequency=10.0)
+        assert equivalent[0] == pytest.approx(amplitude, rel=tolerance)
 
 
 def test_the_plane_of_a_known_normal_is_exact() -> None:
@@ -137,14 +137,15 @@ def test_miner_by_hand() -> None:
     result = fatigue(body_with(AXIAL), signal, material=material, criterion="principal")
     damage = 4 * 1.5**5 / 1e6 + 6 * 0.75**8 / 1e6
     assert result.damage[0] == pytest.approx(damage, rel=1e-12)
-    equal = 200e6 * (damage * 1e6) ** (1 / (5.0 if damage > 1e-6 else 8.0))
-    assert result.equivalent_stress()[0] == pytest.approx(equal, rel=1e-12)
+    # one cycle per second of this amplitude does the same damage
+    equivalent = 200e6 * (damage * 1e6) ** (1 / (5.0 if damage > 1e-6 else 8.0))
+    assert result.equivalent_stress()[0] == pytest.approx(equivalent, rel=1e-12)
     (place,) = result.worst(3)
     assert place.life == pytest.approx(1 / damage)
 
 
 def test_rotating_bending_is_fully_reversed() -> None:
-    """At each point of the surface the stress is E(κ_y z − κ_z y) with a rotating curvature."""
+    """At each point of the surface, the stress is E(κ_y z − κ_z y) with a rotating curvature κ."""
     angles = np.linspace(0, 2 * np.pi, 12, endpoint=False)
     tensors = [np.outer(AXIAL, 250e6 * np.array([np.sin(a), np.cos(a)])) for a in angles]
     rotation = np.linspace(0, 2 * np.pi, 361)
@@ -183,7 +184,7 @@ def test_blocks_equal_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
     normals = life.half_sphere(50)[0]
     line = STEEL.line("modified")
     monkeypatch.setattr(life, "half_sphere", lambda count: (normals, np.zeros(0)))
-    monkeypatch.setattr(life, "BLOCK_BYTES", 48 * 200 * 7)  # seven points at a time
+    monkeypatch.setattr(life, "BLOCK_BYTES", 48 * 200 * 7)  # 7 points of 48 bytes at 200 instants
     result = fatigue(body, *signals, planes=50, mean_stress="Smith-Watson-Topper")
     assert body.stress is not None
     for k in range(len(result.damage)):
@@ -197,6 +198,7 @@ def test_bounds_leave_out_only_points_without_damage(
 ) -> None:
     body, signals = random_body()
     amplitudes = fatigue(body, *signals, criterion=criterion).range / 2
+    # an endurance limit above the amplitudes of more than half of the points
     limited = replace(STEEL, knee_stress=1.5 * np.median(amplitudes), tensile_strength=5e9)
     options = {"criterion": criterion, "mean_stress": "Goodman", "material": limited}
     options["rule"] = "original"
@@ -208,10 +210,10 @@ def test_bounds_leave_out_only_points_without_damage(
 
 def test_a_repeated_history_does_twice_the_damage() -> None:
     body, signals = random_body(5)
-    once = fatigue(body, *signals)
-    twice = fatigue(body, *(np.tile(s, 2) for s in signals))  # also in one second
-    assert twice.damage == pytest.approx(2 * once.damage, rel=1e-12)
-    assert twice.cycles == pytest.approx(2 * once.cycles)
+    single = fatigue(body, *signals)
+    double = fatigue(body, *(np.tile(s, 2) for s in signals))  # also in one second
+    assert double.damage == pytest.approx(2 * single.damage, rel=1e-12)
+    assert double.cycles == pytest.approx(2 * single.cycles)
 
 
 def test_shares_of_a_spectrum_add_up() -> None:
@@ -246,7 +248,7 @@ def test_runs_of_a_study() -> None:
 
 @pytest.mark.parametrize("correction", ["Goodman", "Gerber", "Smith-Watson-Topper", "FKM"])
 def test_the_mean_of_the_shear_criterion(correction: Any) -> None:
-    """At an angle θ to a pulsating axial stress, 2τ = S sin 2θ and 2σ = 2 S cos² θ."""
+    """At an angle θ to a pulsating axial stress S, 2τ = S sin 2θ and 2σ = 2 S cos² θ."""
     body = body_with(300e6 * np.array(AXIAL))
     result = fatigue(body, 0.5 + 0.5 * np.array(WAVE), criterion="shear", mean_stress=correction)
     law = STEEL.law(STEEL.line("modified"), correction, strain=False)

@@ -22,7 +22,7 @@ STRAIN = StrainLife(
 
 
 def reversed_amplitude(amplitude: float, mean: float, correction: Any) -> float:
-    """Return the fully reversed amplitude of a cycle from its damage on the first slope."""
+    """Return the fully reversed amplitude that does the same damage as a cycle with a mean."""
     law = MATERIAL.law(MATERIAL.line("elementary"), correction, strain=False)
     damage = cycle_damages(np.array([amplitude]), np.array([mean]), law)[0]
     return float(200e6 * (damage * 1e6) ** (1 / 5))
@@ -47,7 +47,7 @@ def test_basquin_and_the_examples() -> None:
     steel = EXAMPLES["AISI 4340"]
     for cycles in (1e3, 1e5, 1e8):
         amplitude = 1643e6 * cycles**-0.0977
-        assert steel.line().life(amplitude) == pytest.approx(cycles, rel=6e-3)  # rounded 1643
+        assert steel.line().life(amplitude) == pytest.approx(cycles, rel=6e-3)  # 1643 is rounded
     assert all(entry.source for entry in EXAMPLES.values())
 
 

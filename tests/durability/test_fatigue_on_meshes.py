@@ -46,29 +46,29 @@ def test_surface_with_and_without_the_mesh(bar: mbd.reduction.Reduction) -> None
     assert result.damage == pytest.approx(alone.damage, rel=1e-9)
     tables = [r.worst(3) for r in (result, alone)]
     assert len(tables[0]) == 3
-    for place, other in zip(*tables, strict=True):
-        assert place.position == other.position
-        assert place.damage == pytest.approx(other.damage, rel=1e-9)
+    for place, reference in zip(*tables, strict=True):
+        assert place.position == reference.position
+        assert place.damage == pytest.approx(reference.damage, rel=1e-9)
         assert place.interface in ("left", "right")
 
 
 def test_all_cells_do_not_depend_on_the_partition(
     bar: mbd.reduction.Reduction, tmp_path: Path
 ) -> None:
-    """The places of all ranks together are those of one rank; the worst one is on the surface."""
+    """The places of all ranks together are those of one rank; the worst one is at an end."""
     runs = [(swing(bar), 1.0)]
     single = mbd.reduce(box(MPI.COMM_SELF), mbd.STEEL, interfaces=["left", "right"], num_modes=4)
     expected = mbd.fatigue(Recovery(single), [(swing(single), 1.0)], material=MATERIAL)
     result = mbd.fatigue(Recovery(bar), runs, material=MATERIAL)
     total = COMM.allreduce(float(result.damage.sum()))
     assert total == pytest.approx(float(expected.damage.sum()), rel=1e-5)
-    place, other = result.worst(1)[0], expected.worst(1)[0]
-    assert place.damage == pytest.approx(other.damage, rel=1e-5)
-    assert place.range == pytest.approx(other.range, rel=1e-5)
+    place, reference = result.worst(1)[0], expected.worst(1)[0]
+    assert place.damage == pytest.approx(reference.damage, rel=1e-5)
+    assert place.range == pytest.approx(reference.range, rel=1e-5)
     x, y, z = place.position
     assert min(abs(x), abs(x - LENGTH)) < 1e-9
     function = result.field()
-    assert function.x.array.max() <= 12.0
+    assert function.x.array.max() <= 12.0  # the limit of the logarithm of the life
     folder = COMM.bcast(tmp_path)
     result.write(folder / "fatigue.bp")
     surface = mbd.fatigue(bar, runs, material=MATERIAL)

@@ -36,7 +36,7 @@ def bar(poisson: float = 0.0, cells: tuple[int, int, int] = (6, 1, 1)) -> mbd.re
 
 
 def axial(left: float, right: float) -> dict[str, list[float]]:
-    """Return wrenches at both ends along the bar."""
+    """Return wrenches at both ends, of forces along the bar."""
     return {"left": [left, 0, 0, 0, 0, 0], "right": [right, 0, 0, 0, 0, 0]}
 
 
@@ -59,13 +59,14 @@ def test_bar_that_accelerates() -> None:
     assert np.allclose(result.stress, expected, atol=1e-6 * FORCE / AREA)
     assert result.places[0].position[0] == pytest.approx(LENGTH)
     assert result.places[0].interface == "right"
+    # the bar has 3 + 6 elastic coordinates; numbers without a load case are a history
     assert "load case" in str(result) and "time (ms)" in str(mbd.strength(bar(), [0.0] * 9))
 
 
 def test_spinning_bar() -> None:
-    """σ = ρ Ω²/2 (l²/4 − x²) about the centre, plus the stress of the acceleration of the spin.
+    """σ = ρ Ω²/2 (l²/4 − x²) at the distance x from the centre, here x = 0.
 
-    The body is free: its centre, which is not the origin of the frame, moves in a straight line.
+    The body is free: its centre, which is not the origin of the frame, does not accelerate.
     """
     omega = 400.0
     spin = mbd.durability.inertia_relief(bar(), omega=(0.0, 0.0, omega))
@@ -143,17 +144,17 @@ def test_each_material_has_its_strength() -> None:
     plain = box(MPI.COMM_WORLD, cells=(6, 1, 1))
     mesh = plain.mesh
     cells = mesh.topology.index_map(3).size_local
-    first = locate_entities(mesh, 3, lambda x: x[0] < LENGTH / 2 + 1e-9)
+    soft_cells = locate_entities(mesh, 3, lambda x: x[0] < LENGTH / 2 + 1e-9)
     values = np.full(cells, 2, dtype=np.int32)
-    values[first[first < cells]] = 1
+    values[soft_cells[soft_cells < cells]] = 1
     tags = meshtags(mesh, 3, np.arange(cells, dtype=np.int32), values)
     groups = {"left": (2, 1), "right": (2, 2), "soft": (3, 1), "hard": (3, 2)}
     tagged = mbd.fem.TaggedMesh(mesh, tags, plain.facet_tags, groups)
     soft = mbd.Material(70e9, 0.0, 2700.0, "aluminium", yield_strength=100e6)
-    two = mbd.reduce(
+    pair = mbd.reduce(
         tagged, {"soft": soft, "hard": SLENDER}, interfaces=["left", "right"], num_modes=2
     )
-    result = mbd.strength(two, mbd.durability.inertia_relief(two, axial(-FORCE, FORCE)), count=2)
+    result = mbd.strength(pair, mbd.durability.inertia_relief(pair, axial(-FORCE, FORCE)), count=2)
     assert dict(result.limits) == {"soft": 100e6, "hard": LIMIT}
     assert [p.material for p in result.places] == ["soft", "soft", "hard", "hard"]
     factors = [p.factor for p in result.places]
@@ -162,13 +163,13 @@ def test_each_material_has_its_strength() -> None:
     for place in result.places:
         assert (place.position[0] <= LENGTH / 2 + 1e-9) or place.material == "hard"
     with pytest.raises(errors.InputError) as error:
-        mbd.strength(two, np.zeros(two.body.num_modes), limit={"soft": 1e8})
+        mbd.strength(pair, np.zeros(pair.body.num_modes), limit={"soft": 1e8})
     assert error.value.argument == "limit"
-    body = two.body.replace(stress=skin_stress(two))
+    body = pair.body.replace(stress=skin_stress(pair))
     with pytest.warns(errors.ModelRangeWarning, match="soft: aluminium, hard: .* one strength"):
         mbd.strength(body, np.zeros(body.num_modes), limit=1e8)
     swing = SimpleNamespace(time=np.arange(3.0), eta=np.zeros((3, body.num_modes)))
-    for source in (two, body):
+    for source in (pair, body):
         with pytest.warns(errors.ModelRangeWarning, match="several materials .* '2024-T4'"):
             mbd.fatigue(source, [(swing, 1.0)], material="2024-T4")
 
@@ -287,7 +288,10 @@ RADIUS, SIGMA = 0.01, 1e6
 
 
 def kirsch(x: Any) -> Any:
-    """Return the stress around a hole in an infinite plate under tension along x, as UFL."""
+    """Return the stress around a hole in an infinite plate under tension along x, as UFL.
+
+    rr, tt and rt are its polar components relative to the tension, k is (a/r)².
+    """
     r2 = ufl.dot(x, x)
     c, s = (x[0] ** 2 - x[1] ** 2) / r2, 2 * x[0] * x[1] / r2  # cos 2θ, sin 2θ
     k = RADIUS**2 / r2
@@ -339,9 +343,9 @@ def plate_with_hole(length: float, width: float, size: float) -> mbd.fem.TaggedM
 
 
 def ring(cells: int) -> mbd.fem.TaggedMesh:
-    """Return a ring of outer radius 4 a in four sectors.
+    """Return a ring of the radii a = `RADIUS` and 4 a in four sectors.
 
-    Each sector has two halves with cells × cells squares.
+    Each sector has cells × cells quadrilaterals of two triangles each, which are finer at the hole.
     """
 
     def build(model: Any) -> None:
@@ -402,7 +406,11 @@ def test_stress_concentration_of_a_hole_converges_to_three() -> None:
 
 
 def test_hole_in_a_strip() -> None:
-    """K_t of the net section: 3 − 3.13 δ + 3.66 δ² − 1.53 δ³ with δ = d/W (Roark, table 17.1)."""
+    """K_t of the net section: 3 − 3.13 δ + 3.66 δ² − 1.53 δ³ with δ = d/W (Roark, table 17.1).
+
+    K_t is the largest stress relative to the mean stress beside the hole, d the diameter of the
+    hole and W the width of the strip.
+    """
     width, force = 8 * RADIUS, 1e3
     mesh = plate_with_hole(3 * width, width, 0.1 * RADIUS)
     model = mbd.ElasticModel(mesh, mbd.STEEL, plane="stress", thickness=1.0)

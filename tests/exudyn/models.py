@@ -29,11 +29,11 @@ class Model:
     """A mesh on one rank with two rigid interfaces whose axes are those of the body.
 
     Attributes:
-        mesh: With the groups of the interfaces.
-        material: Of all of it.
+        mesh: Mesh with a group of facets for each interface.
+        material: Material of the whole body.
         ends: Names of the interfaces.
-        num_modes: Fixed-interface modes.
-        degree: Of the displacements.
+        num_modes: Number of fixed-interface modes.
+        degree: Degree of the displacements.
     """
 
     mesh: TaggedMesh
@@ -49,7 +49,7 @@ class Model:
 
     @cached_property
     def matrices(self) -> tuple[scipy.sparse.csr_matrix, scipy.sparse.csr_matrix, Array]:
-        """K, M and the positions of the nodes, that is of the blocks of the displacement space."""
+        """K, M and the positions of the nodes, in the order of the displacement space."""
         problem = elastic_problem(ElasticModel(self.mesh, self.material, degree=self.degree))
         mass = problem.mass()
         result = csr(problem.stiffness), csr(mass), problem.positions
@@ -66,8 +66,8 @@ class Model:
     def reduction(self, reference: Reference) -> Reduction:
         """Return the reduction of the model with a reference condition.
 
-        "attached" keeps the constraint modes of the second interface and the fixed-
-        interface modes unchanged.
+        "attached" attaches the frame to the first interface. The modes are then the constraint
+        modes of the second interface and the fixed-interface modes, which are not orthonormalized.
         """
         settings: dict[str, Any] = {"interfaces": self.interfaces, "num_modes": self.num_modes}
         if reference == "attached":

@@ -59,11 +59,11 @@ def here(t_end: float, dt: float, every: int) -> dict[str, np.ndarray]:
 def velocities() -> np.ndarray:
     """Return the initial velocities of both bodies, (2, 6).
 
-    The velocity of the first body swings it about the hook, so that the rod keeps its length.
+    The hook of the first body moves at right angles to the rod, so that the rod keeps its length.
     """
     rod = np.array(PLACES[0]) + HOOK
-    push = -np.cross(SPINS[0], HOOK)
-    first = push + np.cross((0.0, 2.0, 1.0), rod)
+    turning_about_hook = -np.cross(SPINS[0], HOOK)
+    first = turning_about_hook + np.cross((0.0, 2.0, 1.0), rod)
     return np.array([[*first, *SPINS[0]], [0.2, -0.3, 0.1, *SPINS[1]]])
 
 
@@ -129,8 +129,8 @@ def there(t_end: float, dt: float, every: int) -> dict[str, np.ndarray]:
 
 
 def test_blocks_on_a_rod_and_a_spring() -> None:
-    t_end, dt, every = 1.0, 2e-4, 50
-    ours, theirs = here(t_end, dt, every), there(t_end, dt, every)
+    t_end, dt, stride = 1.0, 2e-4, 50
+    ours, theirs = here(t_end, dt, stride), there(t_end, dt, stride)
     for name in ("one", "two"):
         assert np.ptp(ours[name], axis=0).max() > 0.3
         assert np.abs(ours[name] - theirs[name]).max() < 5e-6

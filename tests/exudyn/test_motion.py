@@ -43,7 +43,7 @@ LENGTH, SIDE = 0.3, 0.008
 RUBBERY = Material(2e9, 0.3, 7870.0)
 """A hundredth of the stiffness of steel, for large deformations at moderate speed."""
 STEEL = Material(2e11, 0.3, 7870.0)
-DAMPING = 2e-6
+DAMPING = 2e-6  # damping matrix divided by the stiffness matrix, s
 RELATIVE = 1e-5
 SPECTRAL_RADIUS = 0.9
 METHOD = GeneralizedAlpha.from_spectral_radius(SPECTRAL_RADIUS)
@@ -181,8 +181,8 @@ def test_accelerations(soft: Model, reference: Reference, gravity: Array) -> Non
     if reference == "attached" and gravity.any():
         # Exudyn's gravity acts at the centre of the undeformed body: add what is missing
         S = reduced.first_moments[1:].T @ eta
-        none = np.zeros((2, 6))
-        M = body.tangent(BodyState(0.0, q, v, np.zeros(6 + n), gravity, none))[2]
+        no_wrenches = np.zeros((2, 6))
+        M = body.tangent(BodyState(0.0, q, v, np.zeros(6 + n), gravity, no_wrenches))[2]
         a -= np.linalg.solve(M, np.concatenate([np.zeros(3), np.cross(S, gravity), np.zeros(n)]))
     assert compare(a[:3], start["frame"][:3]) < 1e-8
     assert compare(a[3:6], 2 * start["frame"][4:7]) < 1e-8  # (quaternion is 1 at the start)
@@ -193,7 +193,7 @@ def test_accelerations(soft: Model, reference: Reference, gravity: Array) -> Non
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_pendulum(soft: Model, reference: Reference) -> None:
     """A soft bar on a spherical joint, pulled at its tip, spins and turns out of the plane."""
-    t_end, dt, every = 0.2, 2e-5, 50
+    t_end, dt, stride = 0.2, 2e-5, 50
     pull, spin = np.array([1.0, -2.0, 0.5]), np.array([0.0, 12.0, 3.0])
     reduction = soft.reduction(reference)
     reduced = damped(reduction.body)
@@ -208,7 +208,7 @@ def test_pendulum(soft: Model, reference: Reference) -> None:
     v = np.zeros(system.num_velocities)
     v[3:6] = spin
     start = consistent_state(system, elastic_start="undeformed", v=v)
-    run = simulate(system, t_end=t_end, dt=dt, start=start, stride=every, method=METHOD)
+    run = simulate(system, t_end=t_end, dt=dt, start=start, stride=stride, method=METHOD)
 
     peer = ExudynSystem()
     placed = peer.body(soft, reduction.modes, initialAngularVelocity=spin)
@@ -217,7 +217,7 @@ def test_pendulum(soft: Model, reference: Reference) -> None:
     tip = peer.on_body(placed, soft, 1)
     peer.mbs.AddLoad(peer.items.Force(markerNumber=tip, loadVector=pull))
     peer.watch_frame("bar", placed)
-    theirs = peer.run(t_end, dt, every * dt)
+    theirs = peer.run(t_end, dt, stride * dt)
 
     ours = run.body("bar")
     A = rotation_matrices(ours.rotation)
@@ -339,24 +339,24 @@ def slider_crank_there(model: Model, modes: Array) -> ExudynSystem:
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_slider_crank(reference: Reference) -> None:
     """The crank turns from rest to 150 rad/s in a quarter of a turn, and past both dead centres."""
-    t_end, dt, every = 0.05, 2e-5, 10
+    t_end, dt, stride = 0.05, 2e-5, 10
     model = bar(STEEL)
     reduction = model.reduction(reference)
     reduced = damped(reduction.body)
     system = slider_crank_here(reduced)
-    settings = {"t_end": t_end, "dt": dt, "stride": every, "method": METHOD}
+    settings = {"t_end": t_end, "dt": dt, "stride": stride, "method": METHOD}
     run = simulate(system, elastic_start="undeformed", **settings)
     rigid = simulate(slider_crank_here(reduced.rigid()), **settings)
-    theirs = slider_crank_there(model, reduction.modes).run(t_end, dt, every * dt)
+    theirs = slider_crank_there(model, reduction.modes).run(t_end, dt, stride * dt)
 
     slider = run.body("piston").position
     deviation = slider - rigid.body("piston").position
-    there = theirs["piston"] - rigid.body("piston").position
+    exudyn_deviation = theirs["piston"] - rigid.body("piston").position
     ours = run.body("rod")
     A = rotation_matrices(ours.rotation)
     assert np.ptp(slider[:, 0]) > 1.9 * CRANK  # it passed both dead centres
     assert np.abs(deviation).max() > 1e-5
     assert compare(slider, theirs["piston"]) < RELATIVE
-    assert compare(deviation, there) < RELATIVE
+    assert compare(deviation, exudyn_deviation) < RELATIVE
     assert compare(A.reshape(-1, 9), theirs["rod rotation"]) < RELATIVE
     assert compare(ours.eta, theirs["rod eta"]) < RELATIVE

@@ -81,7 +81,7 @@ def blocks(H: Array, block: Any) -> Array:
 
 
 def cross(pair: Array) -> Array:
-    """Return ∫ρ ψ̃_kᵀ ψ_l = −∫ρ ψ_k×ψ_l from H_kl, shape (3, 1)."""
+    """Return ∫ρ ψ̃_kᵀ ψ_l = −∫ρ ψ_k×ψ_l from H_kl, shape (3, 1); ψ̃ a = ψ×a."""
     antisymmetric = pair.T - pair
     return np.array([[antisymmetric[1, 2]], [antisymmetric[2, 0]], [antisymmetric[0, 1]]])
 
@@ -92,7 +92,10 @@ def tensor(pair: Array) -> Array:
 
 
 def contractions(body: ReducedBody) -> dict[str, Array]:
-    """Return the quantities of Exudyn's reduced body by their names in Exudyn."""
+    """Return the quantities of Exudyn's reduced body by their names in Exudyn.
+
+    They follow from S_k = ∫ρ ψ_k and H_kl = ∫ρ ψ_k ψ_lᵀ, where ψ_0 is the undeformed position x.
+    """
     S, H = body.first_moments, body.second_moments
     return {
         "totalMass": np.array(body.total_mass),
@@ -114,17 +117,18 @@ def contractions(body: ReducedBody) -> dict[str, Array]:
 def test_matrices_and_inertia_integrals(model: Model, reduction: Reduction) -> None:
     """Exudyn computes them from products of large matrices, the package from S and H.
 
-    Integrals that vanish for mean axes are compared relative to the norm of their terms.
+    Integrals that vanish for mean axes are compared relative to the product of the norms of modes,
+    translations and rotations, √∫ρ|u|².
     """
     body = reduction.body
     peer = peer_body(finite_elements(model, reduction.modes))
-    modes = np.sqrt(np.trace(body.mass))
-    mass, radius = np.sqrt(body.total_mass), np.sqrt(np.trace(body.inertia))
+    mode_norm = np.sqrt(np.trace(body.mass))
+    translation_norm, rotation_norm = np.sqrt(body.total_mass), np.sqrt(np.trace(body.inertia))
     size = {
-        "mPhitTPsi": mass * modes,
-        "mPhitTPsiTilde": mass * modes,
-        "mXRefTildePsi": radius * modes,
-        "mXRefTildePsiTilde": radius * modes,
+        "mPhitTPsi": translation_norm * mode_norm,
+        "mPhitTPsiTilde": translation_norm * mode_norm,
+        "mXRefTildePsi": rotation_norm * mode_norm,
+        "mXRefTildePsiTilde": rotation_norm * mode_norm,
     }
     for name, ours in contractions(body).items():
         theirs = np.asarray(getattr(peer, name))
@@ -139,8 +143,8 @@ def test_motion_of_interfaces(model: Model, reduction: Reduction) -> None:
     assert np.array_equal(positions, reduction.positions)
     for nodes, interface in zip(model.nodes, reduction.body.interfaces, strict=True):
         moved = rigid_motions(positions[nodes], interface.point) @ interface.motion
-        on = reduction.modes.reshape(len(positions), 3, -1)[nodes].reshape(moved.shape)
-        assert np.abs(on - moved).max() < RELATIVE * np.abs(reduction.modes).max()
+        displacements = reduction.modes.reshape(len(positions), 3, -1)[nodes].reshape(moved.shape)
+        assert np.abs(displacements - moved).max() < RELATIVE * np.abs(reduction.modes).max()
     if reduction.body.reference != "mean axis":
         assert not reduction.body.interfaces[0].motion.any()
 
@@ -154,7 +158,7 @@ def test_fixed_interface_frequencies(model: Model, hurty: Any) -> None:
 
 
 def test_free_frequencies(model: Model, hurty: Any) -> None:
-    """The elastic frequencies of the free body agree, each in the space of a program's modes."""
+    """The elastic frequencies of the free body agree, each computed in the modes of its program."""
     body = model.reduction("mean axis").body
     peer = peer_body(hurty)
     squares = scipy.linalg.eigvalsh(peer.stiffnessMatrixReduced, peer.massMatrixReduced)

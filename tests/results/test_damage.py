@@ -47,7 +47,7 @@ def solution(path: Path) -> Load:
 
 
 def checkpoint(path: Path) -> Load:
-    """Write a run to a folder, and move its checkpoint to `path` before and after each load."""
+    """Write a run to a folder, copy its checkpoint to `path`, and copy it back for each load."""
     folder = path.with_suffix("")
     simulate(SYSTEM, t_end=1e-3, dt=1e-4, path=folder)
     shutil.copy(folder / "checkpoint.npz", path)
@@ -70,7 +70,7 @@ def checkpoint(path: Path) -> Load:
 
 
 def rows(path: Path) -> Load:
-    """Do the same with `rows.npy`, the saved steps of a run."""
+    """Do the same as `checkpoint` with `rows.npy`, the saved steps of a run."""
     folder = path.with_suffix("")
     simulate(SYSTEM, t_end=1e-3, dt=1e-4, path=folder)
     shutil.copy(folder / "rows.npy", path)
@@ -101,7 +101,7 @@ def test_flipped_bits_and_cut_files(path: Path, write: Callable[[Path], Load]) -
     data, before = path.read_bytes(), load()
     rng = np.random.default_rng(2)
     bits = rng.choice(8 * len(data), 150, replace=False)
-    # bits from the last entry of the directory at the end of the ZIP file
+    # bits of the last entry of the directory and of the rest of the ZIP file
     tail = rng.choice(np.arange(8 * data.rindex(b"PK\x01\x02"), 8 * len(data)), 150, replace=False)
     count = 0
     for bit in [*bits.tolist(), *tail.tolist()]:
@@ -142,7 +142,7 @@ def test_damaged_rows(path: Path) -> None:
 
 
 def test_files_of_version_0_1(path: Path) -> None:
-    """Files without a checksum are read with a warning; damage to their header is detected."""
+    """Files without a checksum are read with a warning; many wrong values raise an error."""
     load = solution(path)
     before = load()
     with np.load(path) as file:
@@ -169,7 +169,7 @@ def test_files_of_version_0_1(path: Path) -> None:
                 count += not_loaded(load, path)
             rewrite(header, {key: value for key, value in arrays.items() if key != name})
             count += not_loaded(load, path)
-    assert count > 2 * len(header)
+    assert count > 2 * len(header)  # without a checksum, some wrong values are loaded
 
 
 def not_loaded(load: Load, path: Path) -> bool:
@@ -190,7 +190,7 @@ def test_damaged_cases_of_a_study_are_done_again(tmp_path: Path) -> None:
         first = sweep(law, values, workers=1, path=folder).drop_vars("case_seconds")
     rng = np.random.default_rng(3)
     for case in sorted(folder.iterdir()):
-        data, left_out = case.read_bytes(), 0
+        data, rejected = case.read_bytes(), 0
         bits = rng.choice(8 * len(data), 40, replace=False)
         for bit in [*bits.tolist(), None]:
             changed = bytearray(data)
@@ -201,12 +201,12 @@ def test_damaged_cases_of_a_study_are_done_again(tmp_path: Path) -> None:
             case.write_bytes(changed)
             with warnings.catch_warnings(record=True) as records:
                 warnings.simplefilter("always")
-                again = sweep(law, values, workers=1, path=folder).drop_vars("case_seconds")
-            assert again.identical(first)
+                repeated = sweep(law, values, workers=1, path=folder).drop_vars("case_seconds")
+            assert repeated.identical(first)
             texts = [str(w.message) for w in records if isinstance(w.message, FileWarning)]
             assert all(case.name in text for text in texts)
-            left_out += len(texts)
-        assert left_out > 20
+            rejected += len(texts)
+        assert rejected > 20
 
 
 def test_cases_of_an_earlier_version_are_done_again(tmp_path: Path) -> None:
@@ -219,8 +219,8 @@ def test_cases_of_an_earlier_version_are_done_again(tmp_path: Path) -> None:
     del header["arrays"], header["sha256"]
     np.savez(case, header=np.array(json.dumps(header)), **arrays)
     with pytest.warns(FileWarning, match=case.name):
-        again = sweep(law, {"x": [1.0], "y": [2.0]}, workers=1, path=folder)
-    assert again["ratio"].identical(first["ratio"])
+        repeated = sweep(law, {"x": [1.0], "y": [2.0]}, workers=1, path=folder)
+    assert repeated["ratio"].identical(first["ratio"])
 
 
 def test_wrong_arguments(path: Path) -> None:

@@ -49,13 +49,13 @@ def test_equilibria_and_linearizations(load: float) -> None:
     angle = max(float(np.linalg.norm(end.motion[3:] @ eta)) for end in ends)
     assert ("elastic rotation" in reported) == (angle > 0.2)
     assert (angle > 0.2) == (load > 100.0)
-    again = warnings_of(lambda: mbd.linearize(system, states[0]))
-    assert again.keys() == reported.keys()
+    of_linearization = warnings_of(lambda: mbd.linearize(system, states[0]))
+    assert of_linearization.keys() == reported.keys()
     if load > 100.0:
         warning = reported["elastic rotation"]
         assert isinstance(warning, ModelRangeWarning)
         assert warning.value == pytest.approx(angle, rel=1e-9)
-        assert again["elastic rotation"].value == warning.value
+        assert of_linearization["elastic rotation"].value == warning.value
         assert "body 'rod'" in str(warning)
 
 
@@ -90,9 +90,9 @@ def test_rods_with_stiffening_and_spinning_equilibria() -> None:
     ends = {"left": 0.0, "right": LENGTH}
     body = mbd.reduce_beam(model, interfaces=ends, num_modes=8).body
     speed = 0.6 * 2 * np.pi * body.frequencies[0]
-    stiff = mbd.FlexibleBody("rod", body, position=(-0.5 * LENGTH, 0, 0))
-    assert stiff.stiffening
-    for rod, expected in ((stiff, False), (replace(stiff, stiffening=False), True)):
+    stiffened = mbd.FlexibleBody("rod", body, position=(-0.5 * LENGTH, 0, 0))
+    assert stiffened.stiffening
+    for rod, expected in ((stiffened, False), (replace(stiffened, stiffening=False), True)):
         run = warnings_of(
             lambda r=rod: mbd.simulate(
                 mbd.System([replace(r, omega=(0, 0, speed))]), t_end=1e-5, dt=1e-6

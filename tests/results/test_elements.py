@@ -97,12 +97,12 @@ def test_power_of_all_elements_is_the_rate_of_the_energy_of_the_bodies(run: Solu
 
 
 def test_energy_and_power_of_springs(run: Solution) -> None:
-    """The springs' energy changes by their power; what the dampers take is never negative."""
+    """The work done on springs is their gain of energy plus a dissipation that is not negative."""
     for name in SPRINGS:
         history = run.element(name)
-        lost = -history.work - (history.energy - history.energy[0])
+        dissipated = -history.work - (history.energy - history.energy[0])
         assert np.ptp(history.energy) > 0
-        assert lost.min() > -1e-6 * np.ptp(history.energy)
+        assert dissipated.min() > -1e-6 * np.ptp(history.energy)
     stored = sum(run.element(name).energy for name in SPRINGS)
     bodies = sum(run.body(name).elastic_energy for name in ("arm", "bob", "wheel"))
     np.testing.assert_allclose(stored + bodies, run.energies().elastic, rtol=1e-12)
@@ -111,7 +111,7 @@ def test_energy_and_power_of_springs(run: Solution) -> None:
 
 
 def test_action_and_reaction(run: Solution) -> None:
-    """Forces and moments on both bodies cancel, about any point."""
+    """Forces on both bodies cancel, and so do all moments about the first end."""
     ends = {
         "strut": (("far",), ("arm", "right")),
         "stop": (("wheel", "rim"), ("bob", "b")),

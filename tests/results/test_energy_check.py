@@ -31,7 +31,7 @@ from tests.mechanism.bearings.rotors import rigid_rotor
 
 OMEGA, MASS = 1e4, 1.0  # rad/s, kg
 STIFFNESS = MASS * OMEGA**2
-GROUND = Ground({"o": Frame(axes=(1, 0, 0))})
+GROUND = Ground({"o": Frame(axes=(1, 0, 0))})  # z of the frame is along x
 
 
 def mass(place: float = 1.01, **options: Any) -> RigidBody:
@@ -104,7 +104,10 @@ def gain(system: System, dt: float, steps: int) -> tuple[float, float]:
 @pytest.mark.parametrize("build", ELEMENTS)
 @pytest.mark.parametrize("phase", [0.1, 1.0, 3.0, 10.0, 100.0])
 def test_a_warning_if_and_only_if_the_energy_grows(build: Any, phase: float) -> None:
-    """The step dt is `phase`/ω; no load supplies energy."""
+    """The step dt is `phase`/ω; no load supplies energy.
+
+    If the energy grows by 4 to 15 %, a warning is permitted, but not required.
+    """
     try:
         growth, value = gain(build(), phase / OMEGA, 300)
     except StepError:
@@ -190,6 +193,6 @@ def test_the_power_of_a_film_includes_the_rotation_of_the_surface(sign: float) -
         system = rigid_rotor(film, 3.0, speed, 90.0, np.zeros(2))
         run = simulate(system, t_end=0.05, dt=1e-3)
         powers.append(run.element("film").power)
-    spinning, still = powers
+    spinning, moving_surface = powers
     assert spinning.max() < -100.0
-    assert np.allclose(still, spinning, rtol=1e-4)
+    assert np.allclose(moving_surface, spinning, rtol=1e-4)

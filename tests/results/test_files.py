@@ -44,14 +44,14 @@ def path(tmp_path: Path) -> Path:
 
 def test_saved_and_loaded(run: Solution, path: Path) -> None:
     assert run.save(path.with_suffix("")) == path
-    again = Solution.load(path, mechanism())
+    loaded = Solution.load(path, mechanism())
     for key in ("time", "q", "v", "a", "lam", "angles"):
-        assert np.array_equal(getattr(again, key), getattr(run, key))
-    assert repr(again) == repr(run)
-    assert np.array_equal(again.body("rod").eta, run.body("rod").eta)
-    assert np.array_equal(again.joint("drive").moment, run.joint("drive").moment)
-    on = [simulate(mechanism(), t_end=3e-3, dt=1e-4, start=r.final_state) for r in (again, run)]
-    assert np.array_equal(on[0].q, on[1].q)
+        assert np.array_equal(getattr(loaded, key), getattr(run, key))
+    assert repr(loaded) == repr(run)
+    assert np.array_equal(loaded.body("rod").eta, run.body("rod").eta)
+    assert np.array_equal(loaded.joint("drive").moment, run.joint("drive").moment)
+    later = [simulate(mechanism(), t_end=3e-3, dt=1e-4, start=r.final_state) for r in (loaded, run)]
+    assert np.array_equal(later[0].q, later[1].q)
 
 
 def test_no_pickles_and_a_version(run: Solution, path: Path) -> None:
@@ -73,8 +73,8 @@ def test_a_table(run: Solution, path: Path) -> None:
     assert np.array_equal(column["piston pin.force.x [N]"], run.joint("piston pin").force[:, 0])
     assert np.array_equal(column["main.rotation [rad]"], run.joint("main").rotation)
     assert run.to_csv(path.parent / "new" / "folder" / "run.csv").is_file()
-    few = run.to_csv(path.with_suffix(".csv"), names=["drive"]).read_text().splitlines()[0]
-    assert few.startswith("time [s],drive.force.x [N]") and "rod" not in few
+    heads = run.to_csv(path.with_suffix(".csv"), names=["drive"]).read_text().splitlines()[0]
+    assert heads.startswith("time [s],drive.force.x [N]") and "rod" not in heads
     with pytest.raises(InputError, match="wheel"):
         run.to_csv(path, names=["wheel"])
 
@@ -129,11 +129,11 @@ def test_files_of_earlier_versions(run: Solution, path: Path) -> None:
     del header["arrays"], header["sha256"]
     np.savez(path, header=np.array(json.dumps(header)), **arrays)
     with pytest.warns(FileWarning):
-        again = Solution.load(path, mechanism())
-    assert np.array_equal(again.q, run.q)
-    other = slider_crank(slender_rod(bending=1), speed=150.0, **SETTINGS)
+        loaded = Solution.load(path, mechanism())
+    assert np.array_equal(loaded.q, run.q)
+    fewer = slider_crank(slender_rod(bending=1), speed=150.0, **SETTINGS)
     free = slider_crank(slender_rod(), torque=1.0, **SETTINGS)
-    for system, text in ((other, "number of coordinates differs"), (free, "'drive' is missing")):
+    for system, text in ((fewer, "number of coordinates differs"), (free, "'drive' is missing")):
         with pytest.warns(FileWarning), pytest.raises(RunFileError) as error:
             Solution.load(path, system)
         assert text in str(error.value)
@@ -151,9 +151,9 @@ def test_a_system_built_anew_is_the_same() -> None:
             rigid_rod(length=0.137, mass=0.153, thickness=0.01), speed=100.0, pressure=gas
         )
 
-    one, two = fingerprint(engine()), fingerprint(engine())
-    assert one == two
-    assert differences(one, fingerprint(engine(90e5))) == [
+    first, second = fingerprint(engine()), fingerprint(engine())
+    assert first == second
+    assert differences(first, fingerprint(engine(90e5))) == [
         f"load 'gas {k}' differs" for k in (1, 2, 3)
     ]
 
@@ -175,9 +175,9 @@ def test_functions_count_by_their_names_and_data() -> None:
     assert with_motion(partial[0]) == with_motion(partial[1]) != with_motion(partial[2])
     defaults = [lambda t, s=s: (s * t, s, 0.0) for s in (3.0, 3.0, 4.0)]
     assert with_motion(defaults[0]) == with_motion(defaults[1]) != with_motion(defaults[2])
-    one, two = with_motion(lambda t: (t, 1.0, 0.0)), with_motion(lambda t: (2 * t, 2.0, 0.0))
-    assert one == two  # documented: a change inside a function is not noticed
-    assert differences(one, with_motion(rising)) == ["driver 'drive' differs"]
+    first, second = with_motion(lambda t: (t, 1.0, 0.0)), with_motion(lambda t: (2 * t, 2.0, 0.0))
+    assert first == second  # documented: a change inside a function is not noticed
+    assert differences(first, with_motion(rising)) == ["driver 'drive' differs"]
 
     class Motion:
         def __init__(self, speed: float) -> None:

@@ -79,8 +79,8 @@ def test_blocks_do_not_change_the_values(
 ) -> None:
     monkeypatch.setattr(recorded_run, "_BLOCK_ROWS", 7)
     blocks = simulate(engine(), outputs=names_of(whole), **TIMES)
-    one, two = part.histories(), blocks.histories()
-    assert all(np.array_equal(one[key], two[key]) for key in one)
+    expected, values = part.histories(), blocks.histories()
+    assert all(np.array_equal(expected[key], values[key]) for key in expected)
 
 
 REQUESTS: list[tuple[Callable[[Solution], Any], str]] = [
@@ -108,9 +108,9 @@ def test_other_quantities_are_errors_with_a_cure(part: Solution, number: int) ->
 
 def test_files(part: Solution, tmp_path: Path) -> None:
     path = part.save(tmp_path / f"run{MPI.COMM_WORLD.rank}.npz")
-    again = Solution.load(path, engine())
-    one, two = part.histories(), again.histories()
-    assert one.keys() == two.keys() and all(np.array_equal(one[key], two[key]) for key in one)
+    loaded = Solution.load(path, engine())
+    old, new = part.histories(), loaded.histories()
+    assert old.keys() == new.keys() and all(np.array_equal(old[key], new[key]) for key in old)
     table = part.to_csv(tmp_path / f"run{MPI.COMM_WORLD.rank}.csv").read_text().splitlines()
     assert len(table) == len(part) + 1 and "piston.position.x [m]" in table[0]
 
@@ -234,20 +234,20 @@ def test_some_of_the_times(whole: Solution, part: Solution) -> None:
 
 
 def test_comparison_of_runs(whole: Solution, part: Solution) -> None:
-    same = whole.compare(part)
-    assert {"rod.position", "drive.work"} < same.keys()
-    assert all(change.largest == 0.0 for change in same.values())
-    other = simulate(engine(), t_end=0.01, dt=2e-4)
-    change = whole.compare(other, ["piston"])["piston.position"]
+    changes = whole.compare(part)
+    assert {"rod.position", "drive.work"} < changes.keys()
+    assert all(change.largest == 0.0 for change in changes.values())
+    coarse = simulate(engine(), t_end=0.01, dt=2e-4)
+    change = whole.compare(coarse, ["piston"])["piston.position"]
     direct = np.linalg.norm(
-        whole.body("piston").position[::2] - other.body("piston").position, axis=1
+        whole.body("piston").position[::2] - coarse.body("piston").position, axis=1
     )
     assert change.unit == "m" and change.largest == direct.max() > 0
     assert change.rms == pytest.approx(np.sqrt(np.mean(direct**2)), rel=1e-12)
     assert change.time == whole.time[::2][direct.argmax()]
     assert change.scale == np.linalg.norm(whole.body("piston").position[::2], axis=1).max()
-    back = other.compare(whole, ["piston"])["piston.position"]
-    assert back.largest == change.largest
+    reverse = coarse.compare(whole, ["piston"])["piston.position"]
+    assert reverse.largest == change.largest
     late = simulate(engine(), t_end=0.02, dt=1e-4, start=whole.final_state)[1:]
     with pytest.raises(InputError, match="no saved times in common"):
         whole.compare(late)

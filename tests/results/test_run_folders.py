@@ -112,12 +112,12 @@ def test_a_killed_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     command = [sys.executable, "-c", CHILD.format(root=root, path=str(path))]
     child = subprocess.Popen(command, env=environment)
     try:
-        until = time.monotonic() + 120
-        seen: set[int] = set()  # the first is written before the first step
-        while len(seen) < 2 and child.poll() is None and time.monotonic() < until:
+        deadline = time.monotonic() + 120
+        checkpoints: set[int] = set()  # inodes; the first file is written before any step
+        while len(checkpoints) < 2 and child.poll() is None and time.monotonic() < deadline:
             time.sleep(0.002)
             if (path / "checkpoint.npz").exists():
-                seen.add((path / "checkpoint.npz").stat().st_ino)
+                checkpoints.add((path / "checkpoint.npz").stat().st_ino)
         assert child.poll() is None
     finally:
         child.kill()
@@ -156,21 +156,21 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(path: Path, dt: float | Ada
     with pytest.warns(errors.MbdWarning, match="interrupted at t = 0.003"):
         part = simulate(driven(motor), t_end=0.006, dt=dt, path=path)
     assert not part.complete
-    rest = resume(path, driven(Motor()))
-    assert rest.complete
-    assert same(rest, simulate(driven(Motor()), t_end=0.006, dt=dt))
+    resumed = resume(path, driven(Motor()))
+    assert resumed.complete
+    assert same(resumed, simulate(driven(Motor()), t_end=0.006, dt=dt))
 
 
 def test_a_finished_run_is_given_back(path: Path) -> None:
     run = simulate(mechanism(), t_end=0.002, dt=1e-4, path=path)
-    again = resume(path, mechanism())
-    assert again.complete
-    assert same(run, again)
+    resumed = resume(path, mechanism())
+    assert resumed.complete
+    assert same(run, resumed)
     # the solution can be the start of another run
-    on, straight = (
-        simulate(mechanism(), t_end=0.003, dt=1e-4, start=r.final_state) for r in (again, run)
+    continued, expected = (
+        simulate(mechanism(), t_end=0.003, dt=1e-4, start=r.final_state) for r in (resumed, run)
     )
-    assert np.array_equal(on.q, straight.q)
+    assert np.array_equal(continued.q, expected.q)
 
 
 def test_dropped_constraints_stay_dropped(path: Path) -> None:
@@ -178,9 +178,9 @@ def test_dropped_constraints_stay_dropped(path: Path) -> None:
 
     settings = {"t_end": 0.02, "dt": 1e-3, "start": {"main": 20.0}, "redundant": "keep"}
     run = simulate(planar_crank(pins=True), path=path, **settings)
-    again = resume(path, planar_crank(pins=True))
-    assert same(run, again)
-    assert np.array_equal(again.joint("guide").force, run.joint("guide").force)
+    resumed = resume(path, planar_crank(pins=True))
+    assert same(run, resumed)
+    assert np.array_equal(resumed.joint("guide").force, run.joint("guide").force)
 
 
 def test_other_systems_and_files_are_refused(path: Path) -> None:
@@ -220,9 +220,9 @@ def test_a_run_of_another_mechanism_is_not_replaced(path: Path, complete: bool) 
             run.advance()
             run.write()
     files = {file.name: file.read_bytes() for file in path.iterdir()}
-    for other in (mechanism(torque=10.0), mechanism(damping=0.03)):
+    for changed in (mechanism(torque=10.0), mechanism(damping=0.03)):
         with pytest.raises(errors.OverwriteError, match="another mechanism"):
-            simulate(other, t_end=0.001, dt=1e-4, path=path)
+            simulate(changed, t_end=0.001, dt=1e-4, path=path)
         assert {file.name: file.read_bytes() for file in path.iterdir()} == files
     assert len(simulate(mechanism(), t_end=0.001, dt=1e-4, path=path)) == 11  # not locked
     shutil.rmtree(path)
@@ -254,8 +254,8 @@ def test_only_one_process_writes_to_a_folder(path: Path) -> None:
             with pytest.raises(errors.InputError, match="another process writes"):
                 simulate(mechanism(), t_end=0.001, dt=1e-4, path=path)
         else:  # the second rank writes the same rows to a temporary file
-            other = simulate(mechanism(), t_end=0.001, dt=1e-4, path=path)
-            assert same(run, other) and same(run, resume(path, mechanism()))
+            second = simulate(mechanism(), t_end=0.001, dt=1e-4, path=path)
+            assert same(run, second) and same(run, resume(path, mechanism()))
         assert folder.path == path
 
 
@@ -281,18 +281,18 @@ def test_functions_among_the_outputs_are_given_again(path: Path) -> None:
     def speed(run: Solution) -> np.ndarray:
         return run.body("rod").omega[:, 2]
 
-    part = Motor()
-    part._stop_at = 1.21e-3
+    motor = Motor()
+    motor._stop_at = 1.21e-3
     rod = slender_rod(bending=2, axial=0)
     options: dict[str, Any] = {"t_end": 2e-3, "dt": 1e-4, "outputs": {"speed": speed}}
     with pytest.warns(errors.MbdWarning, match="interrupted"):
-        simulate(slider_crank(rod, torque=part, **SETTINGS), path=path, **options)
+        simulate(slider_crank(rod, torque=motor, **SETTINGS), path=path, **options)
     with pytest.raises(errors.InputError, match="the functions 'speed'"):
         resume(path, slider_crank(rod, torque=Motor(), **SETTINGS))
     whole = simulate(slider_crank(rod, torque=Motor(), **SETTINGS), **options)
     system = slider_crank(rod, torque=Motor(), **SETTINGS)
-    again = resume(path, system, outputs={"speed": speed})
-    assert np.array_equal(again.histories()["speed"], whole.histories()["speed"])
+    resumed = resume(path, system, outputs={"speed": speed})
+    assert np.array_equal(resumed.histories()["speed"], whole.histories()["speed"])
 
 
 def test_a_run_with_too_many_rows_for_the_disk(path: Path) -> None:

@@ -83,6 +83,7 @@ def test_sensors_are_derivatives_of_each_other(run: Solution, body: str, point, 
     )
     dt = run.time[1]
     middle = slice(400, 600)
+    # row k of the differences belongs to the instant k + 1
     dx = (x[2:] - x[:-2])[399:599] / (2 * dt)
     dv = (v[2:] - v[:-2])[399:599] / (2 * dt)
     assert np.allclose(v[middle], dx, atol=2e-4 * np.abs(v).max())
@@ -115,7 +116,7 @@ def test_bad_sensors(run: Solution) -> None:
 
 
 def test_joint_forces_obey_newton(run: Solution) -> None:
-    """Forces on piston and crank are mass times acceleration, and the torque is their moment."""
+    """The forces of pin and guide on the piston are its mass times acceleration minus gravity."""
     pin = np.einsum("tij,tj->ti", _rod_axes(run), run.joint("piston pin").force)
     guide = run.joint("guide").force @ np.array([[0, 1.0, 0], [0, 0, 1], [1, 0, 0]])
     a = run.sensor("piston", (0, 0, 0), "acceleration")
@@ -125,7 +126,7 @@ def test_joint_forces_obey_newton(run: Solution) -> None:
 
 
 def _rod_axes(run: Solution) -> np.ndarray:
-    """Return the axes of the small end of the rod over time."""
+    """Return the axes of the deformed small end of the rod over time, shape (times, 3, 3)."""
     from dolfinx_mbd.kernels.rotations import exp_rotation, rotation_matrix
 
     history = run.body("rod")
@@ -208,7 +209,7 @@ def test_a_pendulum_swings_at_its_frequency_and_keeps_its_energy() -> None:
 def test_saved_steps(run: Solution) -> None:
     thin = simulate(run.system, t_end=1e-3, dt=1e-5, stride=7)
     assert thin.time[0] == 0 and np.isclose(thin.time[-1], 1e-3)
-    assert len(thin) == 1 + 100 // 7 + 1
+    assert len(thin) == 1 + 100 // 7 + 1  # start, every 7th step, and the last step
     assert np.array_equal(thin.q[1], run.q[7])
 
 

@@ -32,31 +32,31 @@ def states(system: mbd.System, count: int) -> list[State]:
 def test_rows_are_the_states(capacity: int | None, count: int) -> None:
     """The arrays grow if there are more states than expected."""
     system = stone()
-    rows, every = (
+    rows, steps = (
         StateRows(system, Distribution(system), capacity, local=True, oil={}),
         states(system, count),
     )
-    for state in every:
+    for state in steps:
         rows.append(state)
     for key, values in rows.arrays().items():
-        assert np.array_equal(values, [getattr(state, key) for state in every])
+        assert np.array_equal(values, [getattr(state, key) for state in steps])
     assert len(rows) == count and [*rows.arrays()] == [*HISTORY]
 
 
 def test_a_later_state_is_the_last_row() -> None:
     """The last state is not stored twice, and rows that follow replace it."""
     system = stone()
-    rows, every = StateRows(system, Distribution(system), 2, local=True, oil={}), states(system, 5)
-    for state in every[:3]:
+    rows, steps = StateRows(system, Distribution(system), 2, local=True, oil={}), states(system, 5)
+    for state in steps[:3]:
         rows.append(state)
-    assert len(rows.saved(every[2]).time) == 3
-    assert rows.saved(every[4]).time.tolist() == [state.time for state in (*every[:3], every[4])]
-    rows.append(every[3])
-    assert np.array_equal(rows.saved(every[3]).q, [state.q for state in every[:4]])
+    assert len(rows.saved(steps[2]).time) == 3
+    assert rows.saved(steps[4]).time.tolist() == [state.time for state in (*steps[:3], steps[4])]
+    rows.append(steps[3])
+    assert np.array_equal(rows.saved(steps[3]).q, [state.q for state in steps[:4]])
     before = rows.arrays()
     rows.clear()
-    rows.append(every[4])
-    assert len(rows) == 1 and np.array_equal(before["q"][0], every[0].q)
+    rows.append(steps[4])
+    assert len(rows) == 1 and np.array_equal(before["q"][0], steps[0].q)
 
 
 @pytest.mark.parametrize("dt", [1e-2, "adaptive"])
@@ -86,10 +86,10 @@ def test_gaps_follow_an_input_of_a_film() -> None:
     films = simulator.stepper.corrector.films
     before = films.accepted_gaps[0]
     state = simulator.step({"film.clearance": 6e-5})
-    other = mbd.Simulator(film_system(6e-5), dt=1e-4, start=state)
-    other.stepper.put(state)
-    other.stepper.assembler.update_poses(state.time)
-    gap = other.stepper.assembler.loads.film_gaps()[0, 0]
+    reference = mbd.Simulator(film_system(6e-5), dt=1e-4, start=state)
+    reference.stepper.put(state)
+    reference.stepper.assembler.update_poses(state.time)
+    gap = reference.stepper.assembler.loads.film_gaps()[0, 0]
     assert films.accepted_gaps[0] == pytest.approx(gap, rel=1e-12) and gap > before + 1e-5
     simulator._set_inputs((5e-5,))
     simulator.stepper.assembler.update_poses(state.time)

@@ -64,8 +64,8 @@ def test_a_dataset_has_coordinates_and_units(run: Solution) -> None:
 def test_netcdf_and_pandas(run: Solution, tmp_path: Path) -> None:
     data = run.to_xarray()
     data.to_netcdf(tmp_path / "run.nc")
-    with xarray.open_dataset(tmp_path / "run.nc") as again:
-        xarray.testing.assert_identical(again.load(), data)
+    with xarray.open_dataset(tmp_path / "run.nc") as loaded:
+        xarray.testing.assert_identical(loaded.load(), data)
     table = data["strut.force"].to_pandas()
     assert [*table.columns] == ["x", "y", "z"]
     assert np.array_equal(table["y"], run.element("strut").force[:, 1])

@@ -18,9 +18,9 @@ SENSORS = [(name, axis) for name in PLACES for axis in "yz"]
 
 
 def bar(comm: MPI.Intracomm, young: float, height: float) -> mbd.design.BodySensitivities:
-    """Return derivatives of a bar whose height passes its width `SIDE`.
+    """Return derivatives by Young's modulus and height of a bar of the width `SIDE`.
 
-    The sensors are on its axis.
+    The points of the sensors are on its axis.
     """
     mesh = box(comm, (LENGTH, height, SIDE), (6, 1, 1))
     points = {name: (s * LENGTH, height / 2, SIDE / 2) for name, s in PLACES.items()}
@@ -33,8 +33,8 @@ def bar(comm: MPI.Intracomm, young: float, height: float) -> mbd.design.BodySens
         options=mbd.ReductionOptions(skin=False),
     )
     x = ufl.SpatialCoordinate(mesh.mesh)
-    across = ufl.as_vector([0 * x[0], x[1] / height, 0 * x[0]])
-    parameters = [mbd.Parameter("E", "young"), mbd.Parameter("h", "shape", velocity=across)]
+    thicker = ufl.as_vector([0 * x[0], x[1] / height, 0 * x[0]])
+    parameters = [mbd.Parameter("E", "young"), mbd.Parameter("h", "shape", velocity=thicker)]
     return mbd.sensitivities(base, parameters)
 
 
@@ -46,9 +46,9 @@ def at_sensors(table: mbd.design.BodySensitivities) -> np.ndarray:
 def measured(
     table: mbd.design.BodySensitivities, modes: list[int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return frequencies and shapes of some bending modes with different scales and signs.
+    """Return frequencies and shapes of some bending modes with the scales 1, -2, 4, ...
 
-    The numbers of the modes do not count torsion, which moves no sensor.
+    `modes` are numbers from 0 that do not count torsion, which moves no sensor.
     """
     shapes = at_sensors(table)
     sizes = np.linalg.norm(shapes, axis=1)
@@ -71,13 +71,13 @@ def test_mac() -> None:
 def test_permuted_and_missing_modes(comm: MPI.Intracomm) -> None:
     """Modes are found in any order; a mode without measurement does not shift the others."""
     table = bar(comm, 200e9, 0.8 * SIDE)
-    order = [3, 0, 2]  # the second mode is missing
+    order = [3, 0, 2]  # of the bending modes; the second one is missing
     f, shapes = measured(table, order)
     random = np.random.default_rng(4)
     noisy = shapes + 0.05 * np.abs(shapes).max() * random.standard_normal(shapes.shape)
     test = mbd.design.ModalTest(f, noisy, SENSORS)
     pairs = test.pair(table.body.frequencies, at_sensors(table))
-    assert pairs.modes.tolist() == [4, 0, 2]  # the fourth mode is torsion
+    assert pairs.modes.tolist() == [4, 0, 2]  # of all modes; number 3 is torsion
     assert pairs.mac.min() > 0.8
     predicted, derivatives = test.predict(table)
     assert predicted == pytest.approx(f, rel=1e-12)
@@ -90,9 +90,10 @@ def test_crossing_modes_are_identified(comm: MPI.Intracomm) -> None:
     f, shapes = measured(bar(comm, true["E"], true["h"]), [0, 1, 2, 3])
     test = mbd.design.ModalTest(f, shapes, SENSORS)
     start = {"E": 190e9, "h": 0.9 * SIDE}
-    lateral = np.abs(shapes[0, ::2]).max() > np.abs(shapes[0, 1::2]).max()  # along y
-    first = measured(bar(comm, start["E"], start["h"]), [0])[1][0]
-    assert lateral != (np.abs(first[::2]).max() > np.abs(first[1::2]).max())
+    # components along y and z alternate
+    along_y = np.abs(shapes[0, ::2]).max() > np.abs(shapes[0, 1::2]).max()
+    first_shape = measured(bar(comm, start["E"], start["h"]), [0])[1][0]
+    assert along_y != (np.abs(first_shape[::2]).max() > np.abs(first_shape[1::2]).max())
 
     def model(p: dict[str, float]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         return test.predict(bar(comm, p["E"], p["h"]))
@@ -114,7 +115,7 @@ def test_derivatives_at_a_double_mode(comm: MPI.Intracomm) -> None:
     a, b, c, d = (test.predict(bar(comm, 200e9, SIDE + s * step))[0] for s in (-2, -1, 1, 2))
     difference = (8 * (c - b) - (d - a)) / (12 * step)
     assert derivative == pytest.approx(difference, rel=1e-6, abs=1e-6 * np.abs(difference).max())
-    combination = [0.8 * shapes[0] / 1.0 + 0.6 * shapes[1] / -2.0]  # a combination of the pair
+    combination = [0.8 * shapes[0] / 1.0 + 0.6 * shapes[1] / -2.0]  # without the scales 1 and -2
     mixed = mbd.design.ModalTest(f[:1], combination, SENSORS).predict(table)[1]["E"]
     assert mixed == pytest.approx(table["E"].frequencies[:1], rel=1e-9)
 
@@ -144,13 +145,16 @@ MOTIONS = [(f"mass {k}", axis) for axis in "xy" for k in range(COUNT)]
 
 
 def chain(p: dict[str, float]) -> mbd.design.ModalMatrices:
-    """Return masses in a row that move along x and y; the first one is heavier by m."""
-    first, zero = np.zeros((2 * COUNT,) * 2), np.zeros((2 * COUNT,) * 2)
-    first[0, 0] = first[COUNT, COUNT] = 1.0
+    """Return unit masses in a row that move along x and y; the first one is heavier by m.
+
+    Each mass has sensors along x and y, which do not depend on the parameters kx, ky and m.
+    """
+    added, zero = np.zeros((2 * COUNT,) * 2), np.zeros((2 * COUNT,) * 2)
+    added[0, 0] = added[COUNT, COUNT] = 1.0
     x, y = (np.kron(np.diag(part), CHAIN) for part in ([1.0, 0.0], [0.0, 1.0]))
-    rows, still = np.eye(2 * COUNT), zero
-    derivatives = {"kx": (x, zero, still), "ky": (y, zero, still), "m": (zero, first, still)}
-    mass = np.eye(2 * COUNT) + p["m"] * first
+    rows, fixed = np.eye(2 * COUNT), zero
+    derivatives = {"kx": (x, zero, fixed), "ky": (y, zero, fixed), "m": (zero, added, fixed)}
+    mass = np.eye(2 * COUNT) + p["m"] * added
     return mbd.design.ModalMatrices(p["kx"] * x + p["ky"] * y, mass, rows, derivatives)
 
 
@@ -214,18 +218,19 @@ def test_confidence_intervals() -> None:
 def test_shapes_determine_more_than_frequencies() -> None:
     """Measured shapes reduce the uncertainty of the additional mass."""
     test = chain_test(0.03)
+    # without deviations of the shapes, only the frequencies are measured values
     plain = mbd.design.ModalTest(test.frequencies, test.shapes, MOTIONS, test.frequency_deviations)
-    both, alone = (
+    with_shapes, without_shapes = (
         mbd.design.identify(
             lambda p, t=t: t.predict(chain(p)), t.measured, start=TRUE, deviations=t.deviations
         )
         for t in (test, plain)
     )
-    assert both.deviations["m"] < 0.9 * alone.deviations["m"]
+    assert with_shapes.deviations["m"] < 0.9 * without_shapes.deviations["m"]
 
 
 def test_complex_shapes() -> None:
-    """Shapes of a damped structure are compared up to a complex factor, also in a group."""
+    """Shapes of a damped structure are compared up to a complex factor, also for close modes."""
     shapes = np.array([[1.0, 0, 0], [0, 1j, 0], [0, 0, np.exp(2j)]])
     test = mbd.design.ModalTest([5.0, 3.0], [[0, 0.6, 0.8], [1, 0, 0]], [("a", "x")] * 3)
     pairs = test.pair([3.0, 5.0, 5.001], shapes)
@@ -264,7 +269,7 @@ def test_modes_of_a_mechanism() -> None:
 
 
 def test_modes_without_partner(comm: MPI.Intracomm) -> None:
-    """A low MAC gives a warning with its value; a mode that no sensor sees is not taken."""
+    """A low MAC gives a warning with its value; a mode that moves no sensor gets no partner."""
     test = mbd.design.ModalTest([10.0, 20.0], [[1.0, 0.0], [1.0, 1.0]], [("a", "x"), ("b", "x")])
     with pytest.warns(AccuracyWarning, match=r"measured mode 2 \(20 Hz\)") as records:
         pairs = test.pair([10.0, 20.0], [[1.0, 0.0], [1.0, -0.5]])

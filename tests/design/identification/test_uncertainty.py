@@ -37,9 +37,9 @@ def derivatives() -> mbd.design.BodySensitivities:
     """Return the derivatives of the bar with respect to E, density and length."""
     base = reduced(VALUES)
     x = ufl.SpatialCoordinate(base.model.plain_mesh)
-    along = ufl.as_vector([x[0] / VALUES["length"], 0 * x[1], 0 * x[2]])
+    axial = ufl.as_vector([x[0] / VALUES["length"], 0 * x[1], 0 * x[2]])
     parameters = [mbd.Parameter("E", "young"), mbd.Parameter("rho", "density")]
-    return mbd.sensitivities(base, [*parameters, mbd.Parameter("length", "shape", velocity=along)])
+    return mbd.sensitivities(base, [*parameters, mbd.Parameter("length", "shape", velocity=axial)])
 
 
 def samples(count: int, seed: int) -> np.ndarray:
@@ -54,7 +54,8 @@ def assert_deviations(
     """Check first-order deviations (m,) against a sample (count, m) and its linear predictions.
 
     The deviation of a sample of normal numbers has a relative standard error of 1/√(2 (count − 1)).
-    Linear predictions of the same sample differ only by terms of higher order, relatively `higher`.
+    Linear predictions of the same sample differ only by terms of higher order, at most by the
+    fraction `higher` of the deviation.
     """
     deviation = np.std(sample, axis=0, ddof=1)
     error = 1 / np.sqrt(2 * (len(sample) - 1))

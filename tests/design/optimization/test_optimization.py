@@ -19,7 +19,7 @@ UNCONSTRAINED = ["L-BFGS-B"]
 
 
 def rosenbrock(p: Any) -> tuple[float, dict[str, float]]:
-    """Return Rosenbrock's function, with y in another unit."""
+    """Return 1e-9 times Rosenbrock's function of x and 1e6 y, with derivatives by x and y."""
     x, y = p["x"], 1e6 * p["y"]
     value = 100 * (y - x * x) ** 2 + (1 - x) ** 2
     slope = {"x": -400 * x * (y - x * x) - 2 * (1 - x), "y": 1e6 * 200 * (y - x * x)}
@@ -46,7 +46,7 @@ def test_rosenbrock(method: Any, exact: bool) -> None:
 
 @pytest.mark.parametrize("method", [*METHODS, *UNCONSTRAINED])
 def test_bound(method: Any) -> None:
-    """Rosenbrock's function with x at most 0.5: y = 0.25, df/dx = -1."""
+    """Rosenbrock's function f with x at most 0.5: y = x² = 0.25, df/dx = -2 (1 - x) = -1."""
     result = mbd.minimize(
         rosenbrock,
         {"x": -1.2, "y": 1e-6},
@@ -77,7 +77,8 @@ def surface(p: Any) -> tuple[float, dict[str, float]]:
 def test_box(method: Any) -> None:
     """The box of volume 8 with least surface is a cube of edge 2; dA/dV = 4 V^(-1/3) = 2.
 
-    If the edge a is at most 1, then b = c = √8, A = 2 (2 √8 + 8), and dA/da = -8 at this bound.
+    If the edge a is at most 1, then b = c = √8, and at constant volume the surface changes by
+    dA/da = 4 √2 - 16 = -10.3.
     """
     limits = {"volume": mbd.design.Limits(volume, low=8.0)}
     start = {"a": 1.0, "b": 3.0, "c": 5.0}
@@ -87,20 +88,21 @@ def test_box(method: Any) -> None:
     assert cube.active == {"volume": "low"} and cube.constraints["volume"] == pytest.approx(8.0)
     assert cube.multipliers["volume"] == pytest.approx(2.0, rel=1e-4)
     bounds = {"a": (0.1, 1.0)}
-    flat = mbd.minimize(
+    bounded = mbd.minimize(
         surface, start, limits, method=method, tolerance=1e-7, max_iterations=500, bounds=bounds
     )
-    assert flat.values["b"] == pytest.approx(8**0.5, rel=1e-4)
-    assert flat.active == {"volume": "low", "a": "high"}
+    assert bounded.values["b"] == pytest.approx(8**0.5, rel=1e-4)
+    assert bounded.active == {"volume": "low", "a": "high"}
     b = 8**0.5
     slope = 4 * b - (2 * 1.0 + 2 * b) / b * 8  # dA/da − (dA/db)/(dV/db) dV/da
-    assert flat.multipliers["a"] == pytest.approx(slope, rel=1e-3)
+    assert bounded.multipliers["a"] == pytest.approx(slope, rel=1e-3)
 
 
 def strip(low: float, high: float) -> tuple[dict[str, mbd.design.Limits], float]:
-    """Return limits of the frequency and the stiffness of a strip, and its least area.
+    """Return limits of the frequency and the stiffness of a strip, and its least area h w.
 
-    The width w determines the frequency 800 w, and w h³ the stiffness, with the height h.
+    The width is w and the height h. The frequency, 800 w, is at least `low`, and the stiffness,
+    w h³, at least `high`.
     """
 
     def frequency(p: Any) -> tuple[float, dict[str, float]]:
@@ -120,7 +122,7 @@ def strip(low: float, high: float) -> tuple[dict[str, mbd.design.Limits], float]
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-6])
 @pytest.mark.parametrize(("low", "high"), [(15.0, 6e-7), (20.0, 1e-6)])
 def test_two_active_limits(method: Any, tolerance: float, low: float, high: float) -> None:
-    """The minimum is where both limits are active; a point at a distance from them is no result."""
+    """The minimum is where both limits are active; the result is at both within the tolerance."""
     limits, least = strip(low, high)
 
     def area(p: Any) -> tuple[float, dict[str, float]]:
@@ -148,6 +150,7 @@ def test_the_residual_includes_the_distance_from_active_limits() -> None:
         step=1e-3,
         comm=None,
     )
+    # The points of the iteration contain x - 3; the last one, x = 1.0005, is close to the bound 1
     result = optimum(problem, [np.zeros(1), np.array([-1.9995])], "ended", 1e-4)
     assert result.active == {"x": "low"}
     assert result.residual == pytest.approx(5e-4, rel=1e-6)
@@ -166,11 +169,11 @@ def test_equality_constraint_with_numerical_gradients(method: Any) -> None:
     )
     assert list(result.values.values()) == pytest.approx([0.6, 1.2], rel=1e-4)
     assert result.active == {"line": "equal"}
-    assert result.multipliers["line"] == pytest.approx(2 * 3 / 5, rel=1e-3)  # d(c²/5)/dc
+    assert result.multipliers["line"] == pytest.approx(2 * 3 / 5, rel=1e-3)  # d(c²/5)/dc, c = 3
 
 
 def test_one_evaluation_per_point() -> None:
-    """Objective and constraints receive the same object of the model, once per point."""
+    """Objective and constraints receive one result of the model, computed once per point."""
     calls = []
 
     def model(p: Any) -> Any:
@@ -195,7 +198,7 @@ def test_differences_stay_within_bounds() -> None:
 
     result = mbd.minimize(root, {"x": 1.0}, bounds={"x": (0.0, 1.0)})
     assert min(seen) >= 0.0 and max(seen) <= 1.0 and result.active == {"x": "high"}
-    assert result.multipliers["x"] == pytest.approx(-0.5, abs=1e-4)
+    assert result.multipliers["x"] == pytest.approx(-0.5, abs=1e-4)  # d(√x - x)/dx at x = 1
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -254,7 +257,7 @@ def test_former_methods(former: Any, method: Any) -> None:
 
 
 def test_bad_input() -> None:
-    square = {"objective": lambda p: (p["x"] ** 2, {"x": 2 * p["x"]}), "start": {"x": 1.0}}
+    arguments = {"objective": lambda p: (p["x"] ** 2, {"x": 2 * p["x"]}), "start": {"x": 1.0}}
     limit = mbd.design.Limits(lambda p: p["x"], high=1.0)
     for text, changes in {
         "does not accept constraints": {"constraints": {"g": limit}, "method": "L-BFGS-B"},
@@ -267,7 +270,7 @@ def test_bad_input() -> None:
         "scale: x": {"scale": {"x": -1.0}},
     }.items():
         with pytest.raises(InputError, match=text):
-            mbd.minimize(**square | changes)
+            mbd.minimize(**arguments | changes)
     with pytest.raises(InputError, match="need low, high"):
         mbd.design.Limits(lambda p: 1.0)
     with pytest.raises(InputError, match="at most high"):

@@ -23,7 +23,7 @@ MIDDLE = (LENGTH / 2, HEIGHT / 2, WIDTH / 2)
 
 
 def family(comm: MPI.Intracomm, **options: Any) -> mbd.design.ParametricBody:
-    """Return a bar whose length and height change, in relative units."""
+    """Return a bar with three parameters: relative changes of length and height, and E in Pa."""
     model = mbd.ElasticModel(box(comm), mbd.STEEL)
     x = ufl.SpatialCoordinate(model.plain_mesh)
     parameters = [
@@ -48,10 +48,10 @@ def test_moved_mesh_is_a_new_body(comm: MPI.Intracomm) -> None:
     assert table.body.points[0].modes == pytest.approx(body.points[0].modes, rel=1e-5, abs=1e-7)
     assert table.base == {"length": 0.2, "height": -0.3, "E": 150e9} == bar.values
     bar.at({"length": 0.1})
-    back = bar.at({})
+    restored = bar.at({})
     original = mbd.reduce(box(comm), mbd.STEEL, interfaces=ENDS, num_modes=4).body
-    assert back.body.frequencies == pytest.approx(original.frequencies, rel=1e-9)
-    assert bar.count == 4
+    assert restored.body.frequencies == pytest.approx(original.frequencies, rel=1e-9)
+    assert bar.count == 4  # reductions: the first one, and one for each call of `at`
 
 
 @pytest.mark.slow
@@ -95,9 +95,9 @@ def test_derivatives_of_the_body_of_first_order(comm: MPI.Intracomm) -> None:
         assert table[name].frequencies == pytest.approx(slope, rel=1e-6)
         slope = (above.interfaces[1].point - below.interfaces[1].point) / (2 * step)
         assert table[name].interface_points[1] == pytest.approx(slope, abs=1e-9)
-        twice = base.moved({**point, name: point[name] + step}).body, table.at({name: point[name]})
-        assert twice[1].frequencies == pytest.approx(table.body.frequencies, rel=1e-12)
-        load = np.array([0, 1.0, 0, 0, 0, 0])  # the compliance of the right end
+        bodies = base.moved({**point, name: point[name] + step}).body, table.at({name: point[name]})
+        assert bodies[1].frequencies == pytest.approx(table.body.frequencies, rel=1e-12)
+        load = np.array([0, 1.0, 0, 0, 0, 0])  # a force along y at the right end
 
         def compliance(body: mbd.ReducedBody) -> float:
             r = body.interface("right").motion.T @ load
@@ -108,9 +108,10 @@ def test_derivatives_of_the_body_of_first_order(comm: MPI.Intracomm) -> None:
         exact = 2 * u @ table[name].interface_motions[1].T @ load - u @ table[name].stiffness @ u
         slope = (compliance(above) - compliance(below)) / (2 * step)
         assert exact == pytest.approx(slope, rel=1e-6)
-        wrench = np.einsum("k,akl,l->a", u, table.body.stiffening.interfaces[1], u)
-        assert wrench.shape == (6,)
-        energy = [
+        works = np.einsum("k,akl,l->a", u, table.body.stiffening.interfaces[1], u)
+        assert works.shape == (6,)
+        # tr(K⁻¹ G) does not depend on the modes; G is the stiffening by a force along x
+        traces = [
             np.trace(np.linalg.solve(b.stiffness, b.stiffening.interfaces[1, 0]))
             for b in (above, below, table.body)
         ]
@@ -118,7 +119,7 @@ def test_derivatives_of_the_body_of_first_order(comm: MPI.Intracomm) -> None:
         exact = np.trace(inverse @ table[name].interface_stiffening[1, 0]) - np.trace(
             inverse @ table[name].stiffness @ inverse @ table.body.stiffening.interfaces[1, 0]
         )
-        assert exact == pytest.approx((energy[0] - energy[1]) / (2 * step), rel=1e-5)
+        assert exact == pytest.approx((traces[0] - traces[1]) / (2 * step), rel=1e-5)
 
 
 def test_plates_materials_and_fields(comm: MPI.Intracomm) -> None:
@@ -145,7 +146,7 @@ def test_plates_materials_and_fields(comm: MPI.Intracomm) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("quantity", ["temperature", "shear_12", "density"])
 def test_temperature_and_orthotropic_constants(comm: MPI.Intracomm, quantity: Any) -> None:
-    """The body follows both, and its change agrees with the derivative in the middle."""
+    """Reductions with the parameter changed by ±0.1 % agree with the derivative between them."""
     mesh = box(comm)
     x = ufl.SpatialCoordinate(mesh.mesh)
     if quantity == "temperature":
@@ -187,9 +188,10 @@ def test_error_of_a_reduction(comm: MPI.Intracomm, monkeypatch: pytest.MonkeyPat
 
 
 def test_quality_of_cells(comm: MPI.Intracomm) -> None:
-    """Cubes have 1; the quality of a cube of height s is s / ((2 + s²)/3)^(3/2).
+    """A cube has the quality 1; scaled to the height s, it has s / ((2 + s²)/3)^(3/2).
 
-    That of a tetrahedron is (12 (3V)^(2/3) / Σ l²)^(3/2). Here V = 1/6, and the sum of l² is 10.
+    The quality of a tetrahedron of volume V with edges l is (12 (3V)^(2/3) / Σ l²)^(3/2). A cube of
+    edge 1 is divided into tetrahedra with V = 1/6 and edges 1, 1, 1, √2, √2, √3, so that Σ l² = 10.
     """
     kuhn = (12 * 0.5 ** (2 / 3) / 10) ** 1.5
     for cell, best in ((CellType.hexahedron, 1.0), (CellType.tetrahedron, kuhn)):
@@ -203,7 +205,7 @@ def test_quality_of_cells(comm: MPI.Intracomm) -> None:
 
 
 def test_tangled_mesh(comm: MPI.Intracomm) -> None:
-    """The error names the values, the cell and its quality, and leaves the mesh as it was."""
+    """The error states the values, 12 cells (all) and the quality; the mesh is unchanged."""
     bar = family(comm)
     before = bar.model.plain_mesh.geometry.x.copy()
     for height, verb in ((-1.5, "inverts"), (-0.999, "flattens")):
@@ -241,10 +243,10 @@ def test_cantilever_of_least_mass(comm: MPI.Intracomm) -> None:
 
     The force F acts at x = 0, beyond the tip at 0.1 L, so that M = F x. Among all heights h(x) with
     the same ∫ M²/(E I) dx, that with the least ∫ h dx satisfies h⁴ ∝ M², which is a constant stress
-    6 M/(b h²). The given deflection is that of the start, a cantilever of constant height h₁. The
-    lightest cantilever has this deflection if h₀³ = h₁³ ∫ √s ds / ∫ s² ds, where both integrals
-    extend over s = x/L from 0.1 to 1. Beam theory omits shear and the rigid ends; with a height of
-    0.02 L they change the least mass by 1e-4, relatively.
+    6 M/(b h²) for the thickness b. The given deflection is that of the start, a cantilever of
+    constant height h₁. The lightest cantilever has this deflection if h₀³ = h₁³ ∫ √s ds / ∫ s² ds,
+    where both integrals extend over s = x/L from 0.1 to 1. Beam theory omits shear and the rigid
+    ends; with a height of 0.02 L they change the least mass by 1e-4, relatively.
     """
     L, h, tip = 1.0, 0.02, 0.1
     mesh = create_rectangle(comm, [(tip * L, -h / 2), (L, h / 2)], [40, 2], CellType.quadrilateral)
@@ -263,7 +265,7 @@ def test_cantilever_of_least_mass(comm: MPI.Intracomm) -> None:
         num_modes=2,
         stiffening=False,
     )
-    wrench = np.array([0, 1.0, 0, 0, 0, -tip * L])
+    wrench = np.array([0, 1.0, 0, 0, 0, -tip * L])  # F = 1 N at x = 0, relative to the tip
 
     def mass(table: mbd.design.BodySensitivities) -> Any:
         return table.body.total_mass, {k: d.total_mass for k, d in table.items()}
@@ -279,7 +281,7 @@ def test_cantilever_of_least_mass(comm: MPI.Intracomm) -> None:
 
     start = dict.fromkeys(shapes, 0.0)
     base = body.at(start)
-    exact = 12 / (210e9 * 0.01 * h**3) * (L**3 - (tip * L) ** 3) / 3
+    exact = 12 / (210e9 * 0.01 * h**3) * (L**3 - (tip * L) ** 3) / 3  # ∫ M²/(E I) dx
     assert deflection(base)[0] == pytest.approx(exact, rel=5e-3)
     limits = {"deflection": mbd.design.Limits(deflection, high=deflection(base)[0])}
     bounds = {"1": (-1.2, 1.0), "root": (-1.0, 2.0), "linear": (-1.0, 1.0)}

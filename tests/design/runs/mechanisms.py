@@ -14,7 +14,7 @@ GROUND = mbd.Ground({"pivot": mbd.Frame()})
 
 
 def oscillator(p: Mapping[str, float]) -> mbd.System:
-    """Return a mass on a spring that starts at y = -1.2 with the spring's length of 1."""
+    """Return a mass at y = -1.2 on a spring with the unloaded length 1, from the origin."""
     frames = {"centre": mbd.Frame()}
     weight = mbd.RigidBody("weight", p["m"], [0.01] * 3, position=(0, -1.2, 0), frames=frames)
     ends = GROUND.frame("pivot"), weight.frame("centre")
@@ -25,7 +25,8 @@ def oscillator(p: Mapping[str, float]) -> mbd.System:
 def double_pendulum(p: Mapping[str, float]) -> mbd.System:
     """Return two hinged bars with a coil spring.
 
-    The parameters are a mass, a length, a stiffness and gravity.
+    The parameters are a mass, a length, a stiffness, gravity g, and optionally gravity along x,
+    "side".
     """
     frames = {"a": mbd.Frame((0, p["length"] / 2, 0)), "b": mbd.Frame((0, -0.25, 0))}
     upper = mbd.RigidBody(
@@ -66,7 +67,7 @@ def slider_crank(p: Mapping[str, float]) -> mbd.System:
 
 
 class OwnBody(mbd.RigidBody):
-    """A rigid body with its own method, so that the kernels for all bodies do not apply."""
+    """A rigid body that overrides a method, so that the kernels for rigid bodies do not apply."""
 
     def poses(self, q: np.ndarray, position: np.ndarray, rotation: np.ndarray) -> None:
         super().poses(q, position, rotation)

@@ -56,18 +56,18 @@ def derivatives() -> RunSensitivities:
 
 @pytest.mark.parametrize("name", VALUES)
 def test_against_differences(name: str) -> None:
-    """Derivatives of the whole history of joint forces agree with central differences."""
+    """Derivatives of three states and of the driving torque agree with central differences."""
     result, column = derivatives(), list(VALUES).index(name)
     h = 1e-4 * VALUES[name]
     runs = [
         periodic(shaken(VALUES | {name: VALUES[name] + s * h}), PERIOD, **OPTIONS) for s in (-1, 1)
     ]
     for k in (0, 35, STEPS):
-        one, two = (run.states[k] for run in runs)
-        exact = difference(runs[0].system, one, two)[0] / (2 * h)
+        below, above = (run.states[k] for run in runs)
+        exact = difference(runs[0].system, below, above)[0] / (2 * h)
         error = np.abs(result.increments[k, :, column] - exact).max()
         assert error < 1e-6 * np.abs(exact).max()
-    # `derivative` of an output is a difference of runs to first order, accurate to about 1e-4
+    # `derivative` of an output is a difference quotient, whose relative error is about 1e-4
     torque = result.derivative(lambda run: run.joint("drive").moment[:, 2])[name]
     exact = (runs[1].joint("drive").moment - runs[0].joint("drive").moment)[:, 2] / (2 * h)
     assert np.abs(torque - exact).max() < 1e-3 * np.abs(exact).max()

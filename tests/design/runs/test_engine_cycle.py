@@ -55,6 +55,6 @@ def test_derivatives_against_differences(name: str, value: float) -> None:
     h = 1e-4 * value
     runs = [periodic(engine({name: value + s * h}), PERIOD, **options) for s in (-1, 1)]
     for k in (0, STEPS // 3, STEPS):
-        one, two = (run.states[k] for run in runs)
-        exact = difference(runs[0].system, one, two)[0] / (2 * h)
+        below, above = (run.states[k] for run in runs)
+        exact = difference(runs[0].system, below, above)[0] / (2 * h)
         assert np.abs(result.increments[k, :, 0] - exact).max() < 1e-4 * np.abs(exact).max()

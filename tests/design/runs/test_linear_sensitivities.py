@@ -17,7 +17,7 @@ from tests.models.bodies import box
 from tests.models.rods import rod
 
 GRAVITY, INERTIA = 9.81, 0.02
-ALONG_X = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])
+ALONG_X = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # axes of a frame with its z along x
 GROUND = mbd.Ground({"o": mbd.Frame(), "x": mbd.Frame((0, 0, 0), ALONG_X)})
 Values = Mapping[str, float]
 
@@ -36,7 +36,11 @@ X = {"x": lambda run: run.joint("slide").displacement[:, 2]}
 
 
 def test_harmonic_oscillator() -> None:
-    """λ′ = −(m′λ² + c′λ + k′)/(2mλ + c), H′ = −(m′s² + c′s + k′) H², and those of f and ζ."""
+    """λ′ = −(m′λ² + c′λ + k′)/(2mλ + c), H′ = −(m′s² + c′s + k′) H², and those of f and ζ.
+
+    λ is the pole, H = 1/(ms² + cs + k) the response at s = 2πif, and ′ a derivative. The frequency
+    is √(k/m)/2π and the damping ratio ζ = c/(2√(km)).
+    """
     values = {"m": 2.0, "c": 4.0, "k": 800.0}
     m, c, k = values.values()
     result = mbd.design.linear_sensitivities(oscillator, values, inputs=["push"], outputs=X)
@@ -68,7 +72,11 @@ def sprung_pendulum(p: Values) -> mbd.System:
 
 
 def test_equilibrium_moves() -> None:
-    """ω² = (k + m g l cos θ)/(J + m l²), where θ from m g l sin θ = k (free − θ) depends on all."""
+    """ω² = (k + m g l cos θ)/(J + m l²), where m g l sin θ = k (free − θ) determines θ.
+
+    A parameter p changes ω² at a constant angle, `fixed`, and through the angle θ: the residual of
+    the equilibrium has the derivative `torque`, so that dθ/dp = −torque/stiffness.
+    """
     values = {"m": 1.5, "l": 0.5, "k": 9.0, "free": 1.2, "g": GRAVITY}
     m, length, k, free, g = values.values()
     result = mbd.design.linear_sensitivities(sprung_pendulum, values)
@@ -96,8 +104,8 @@ def test_equilibrium_moves() -> None:
         "g": m * length * cosine / inertia,
     }
     for name in values:
-        moved = -torque[name] / stiffness
-        slope = fixed[name] - m * g * length * sine * moved / inertia
+        rotation = -torque[name] / stiffness
+        slope = fixed[name] - m * g * length * sine * rotation / inertia
         exact = 1j * slope / (2 * np.sqrt(square))
         assert result.poles[name] == pytest.approx([exact], rel=1e-8), name
 
@@ -116,7 +124,7 @@ def test_joint_position() -> None:
     square = m * GRAVITY * s / (J + m * s**2)
     slope = square * (1 / s - 2 * m * s / (J + m * s**2))
     assert result.poles["s"] == pytest.approx([1j * slope / (2 * np.sqrt(square))], rel=1e-8)
-    # The mode is (s, 0, 0, 0, 0, 1), scaled by its largest component
+    # The mode is (s, 0, 0, 0, 0, 1), scaled by its largest component 1
     assert result.mode("bar", 1)["s"].real == pytest.approx([1, 0, 0, 0, 0, 0], abs=1e-8)
 
 
@@ -150,13 +158,13 @@ def test_driver() -> None:
     result = mbd.design.linear_sensitivities(turntable, values, state=spinning)
     omega = np.sqrt(800.0 / 2.0 - 12.0**2)
     assert result.linearization.poles == pytest.approx([1j * omega], rel=1e-8)
-    exact = {"m": -200.0, "k": 0.5, "r": 0.0, "speed": -24.0}
+    exact = {"m": -200.0, "k": 0.5, "r": 0.0, "speed": -24.0}  # of ω²: −k/m², 1/m, 0, −2Ω
     for name, slope in exact.items():
         assert result.poles[name] == pytest.approx([0.5j * slope / omega], rel=1e-8, abs=1e-9)
 
 
 def two_pendulums(p: Values) -> mbd.System:
-    """Return two pendulums side by side, with a spring between them."""
+    """Return two pendulums side by side, which are not connected; the first has a damper c − 1."""
     bodies, pins = [GROUND], []
     for name, z in (("one", 0.0), ("two", 0.2)):
         length = p[f"length {name}"]
@@ -169,19 +177,19 @@ def two_pendulums(p: Values) -> mbd.System:
 
 
 def test_double_pole() -> None:
-    """Equal pendulums: each parameter has the slopes of both branches, or their trace."""
+    """Equal pendulums: the derivatives are the slopes of both branches of the double pole."""
     values = {"length one": 0.5, "length two": 0.5, "m": 1.2, "c": 1.0}
     result = mbd.design.linear_sensitivities(two_pendulums, values)
     s, J, m = 0.5, 0.01, 1.2
     square = m * GRAVITY * s / (J + m * s**2)
     pole = 1j * np.sqrt(square)
     assert result.linearization.poles == pytest.approx([pole, pole], rel=1e-10)
-    slope = pole / 2 * (1 / s - 2 * m * s / (J + m * s**2))  # negative
+    slope = pole / 2 * (1 / s - 2 * m * s / (J + m * s**2))  # its imaginary part is negative
     small = 1e-8 * abs(slope)
     assert result.poles["length one"] == pytest.approx([slope, 0], abs=small)
     assert result.poles["length two"] == pytest.approx([slope, 0], abs=small)
-    both = pole / 2 * (1 / m - s**2 / (J + m * s**2))
-    assert result.poles["m"] == pytest.approx([both, both], rel=1e-8)
+    common = pole / 2 * (1 / m - s**2 / (J + m * s**2))
+    assert result.poles["m"] == pytest.approx([common, common], rel=1e-8)
     assert result.poles["c"] == pytest.approx([-0.5 / (J + m * s**2), 0], abs=small)
     with pytest.raises(InputError, match="zero or multiple"):
         result.mode("one", 1)
@@ -265,8 +273,8 @@ def running(system: Any) -> mbd.mechanism.State:
     """Return the sagged rotor at its speed; a spring without load defines the angle of the disc."""
     hold = mbd.JointSpring("hold", "axle", stiffness=50.0)
     parts = system.bodies, system.joints
-    still = mbd.System(*parts, loads=[*system.loads, hold], gravity=system.gravity)
-    rest = mbd.equilibrium(still, tolerance=1e-12)
+    at_rest = mbd.System(*parts, loads=[*system.loads, hold], gravity=system.gravity)
+    rest = mbd.equilibrium(at_rest, tolerance=1e-12)
     v = {"housing.velocity": np.zeros(3), "housing.omega": np.zeros(3)}
     v |= {"disc.omega": system.bodies[-1].omega}
     return mbd.dynamics.consistent_state(system, q=rest.q, v=v)
@@ -299,28 +307,28 @@ CASES: dict[str, tuple[Any, dict[str, float], Any, list[str], dict[str, Any]]] =
 def test_remainders_are_quadratic(case: str) -> None:
     """Taylor tests of poles, modes and responses with new linearizations: slope 2."""
     build, values, state, inputs, outputs = CASES[case]
-    # Remainders are about 1e-9; the forces of an equilibrium with the default tolerance, too
+    # With the default tolerance, residual forces would be as large as the remainders, about 1e-9
     state = state or partial(mbd.equilibrium, tolerance=1e-12)
     result = mbd.design.linear_sensitivities(
         build, values, state=state, inputs=inputs, outputs=outputs
     )
     base, f = result.linearization, np.array([0.5, 7.0, 60.0])
     numbers = range(1, base.modes.shape[1] + 1)
-    steady = [k for k in numbers if base.poles[k - 1] != 0]
+    oscillating = [k for k in numbers if base.poles[k - 1] != 0]
     body = base.system.bodies[-1].name
     slopes = [result.poles, result.response(f)]
-    slopes += [result.mode(body, k) for k in steady]
+    slopes += [result.mode(body, k) for k in oscillating]
 
     def numbers_of(linear: mbd.analyses.LinearizedSystem) -> list[np.ndarray]:
-        return [linear.poles, linear.response(f)] + [linear.mode(body, k) for k in steady]
+        return [linear.poles, linear.response(f)] + [linear.mode(body, k) for k in oscillating]
 
     for name, value in values.items():
         remainders = []
         for step in (4e-3, 2e-3):
             system = build({**values, name: value * (1 + step)})
-            moved = mbd.linearize(system, state(system), inputs=inputs, outputs=outputs)
-            assert moved.axes == base.axes
-            changes = zip(numbers_of(base), numbers_of(moved), slopes, strict=True)
+            changed = mbd.linearize(system, state(system), inputs=inputs, outputs=outputs)
+            assert changed.axes == base.axes
+            changes = zip(numbers_of(base), numbers_of(changed), slopes, strict=True)
             rests = [
                 np.abs(b - a - step * value * s[name]).max() / np.abs(a).max()
                 for a, b, s in changes
@@ -348,8 +356,8 @@ def test_sleeping_top() -> None:
     """λ′ = i (I Ω)′ λ/(2Jλ − i I Ω), from J λ² − i I Ω λ = m g s.
 
     I and J are the moments of inertia about the axis and across it through the tip, Ω is the
-    spin, s the distance of the centre of mass, and ′ a derivative. A change of the spin has the
-    pole 0.
+    spin, s the distance of the centre of mass from the tip, and ′ a derivative. The pole 0 belongs
+    to a change of the spin.
     """
     values = {"polar": 0.001, "spin": 300.0}
     result = mbd.design.linear_sensitivities(
@@ -402,9 +410,9 @@ def test_default_step() -> None:
     values = {"k": 8.0, "c": 0.1}
     default = mbd.design.linear_sensitivities(hinged, values)
     same = mbd.design.linear_sensitivities(hinged, values, steps={"k": 8e-3, "c": 1e-4})
-    other = mbd.design.linear_sensitivities(hinged, values, steps={"k": 8e-4, "c": 1e-5})
+    smaller = mbd.design.linear_sensitivities(hinged, values, steps={"k": 8e-4, "c": 1e-5})
     assert all(np.array_equal(default.poles[name], same.poles[name]) for name in values)
-    assert not np.array_equal(default.poles["k"], other.poles["k"])  # other round-off
+    assert not np.array_equal(default.poles["k"], smaller.poles["k"])  # other round-off
 
 
 def test_singular_requests() -> None:
@@ -483,9 +491,10 @@ def test_double_modes_of_a_body(comm: MPI.Intracomm) -> None:
     mesh = box(comm, size=(0.2, 0.02, 0.02), cells=(6, 2, 2))
     model = mbd.ElasticModel(mesh, mbd.STEEL)
     x = ufl.SpatialCoordinate(model.plain_mesh)
-    across = ufl.as_vector([0 * x[0], x[1] + x[2], x[1] + x[2]])
+    # along the diagonal of the section
+    stretch = ufl.as_vector([0 * x[0], x[1] + x[2], x[1] + x[2]])
     reduction = mbd.reduce(model, interfaces=["left", "right"], num_modes=4)
-    parameters = [mbd.Parameter("E", "young"), mbd.Parameter("h", "shape", velocity=across)]
+    parameters = [mbd.Parameter("E", "young"), mbd.Parameter("h", "shape", velocity=stretch)]
     table = mbd.sensitivities(reduction, parameters)
 
     def build(p: Values) -> mbd.System:

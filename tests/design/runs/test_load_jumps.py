@@ -12,7 +12,7 @@ import dolfinx_mbd as mbd
 from dolfinx_mbd.errors import AccuracyWarning, InputError
 from tests.design.runs.mechanisms import GROUND
 
-VALUES = {"k": 400.0, "m": 2.0, "begin": 0.0513}
+VALUES = {"k": 400.0, "m": 2.0, "begin": 0.0513}  # `begin` is between two steps
 OPTIONS: dict[str, Any] = {"t_end": 0.2, "dt": 1e-3, "tolerance": 1e-12}
 HEIGHT = mbd.design.Functional("weight.position.y", "mean")
 Force = Callable[[Mapping[str, float], float, Any], float]

@@ -36,7 +36,11 @@ VALUES = {
 
 
 def crank(p: Mapping[str, float]) -> mbd.System:
-    """Return a slider-crank with springs and loads and parameters of all kinds."""
+    """Return a slider-crank with a spring, a load and parameters of all kinds.
+
+    The body "wall" is free; the spring connects it with the piston. The parameter "nothing" has no
+    effect.
+    """
     body = rod()
     n = len(body.stiffness)
     body = body.replace(

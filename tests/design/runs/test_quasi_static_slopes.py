@@ -27,18 +27,19 @@ def test_derivatives_equal_differences_of_recomputed_starts(
     state, multipliers, _ = terms.start(first, stepper, dt, None)
     monkeypatch.setattr(ParameterTerms, "_quasi_static", lambda *arguments: None)
     expected, expected_multipliers, _ = terms.start(first, stepper, dt, None)
-    # Both results use central differences with steps of 1e-4 of each parameter, whose relative
-    # errors are about 1e-8, plus round-off
-    for part, other, tolerance in zip(state, expected, (5e-8, 5e-8, 5e-8, 5e-6), strict=True):
-        size = np.abs(other).max(axis=0)
-        assert (np.abs(part - other).max(axis=0) <= tolerance * size).all()
+    # The rows of a state are q, v, a and the accelerations of the method. Both results use central
+    # differences with steps of 1e-4 of each parameter, whose relative errors are about 1e-8, plus
+    # round-off
+    for part, reference, tolerance in zip(state, expected, (5e-8, 5e-8, 5e-8, 5e-6), strict=True):
+        size = np.abs(reference).max(axis=0)
+        assert (np.abs(part - reference).max(axis=0) <= tolerance * size).all()
     assert multipliers == pytest.approx(
         expected_multipliers, abs=1e-7 * np.abs(expected_multipliers).max()
     )
 
 
 def test_mechanisms_without_quasi_static_derivatives() -> None:
-    """They do not apply to rigid mechanisms and to mechanisms with free rigid motions."""
+    """They apply neither to rigid mechanisms nor to mechanisms with free rigid motions."""
     values = {"mass": 1.5, "length": 0.5, "k": 3.0, "g": 9.81}
     assert not QuasiStaticSlopes.applies(double_pendulum(values))
 

@@ -23,12 +23,12 @@ PENDULUM = double_pendulum, {"mass": 1.5, "length": 0.5, "k": 3.0, "g": 9.81}, 0
 CRANK = slider_crank, {"stiffness": 1.0, "radius": 0.2, "piston": 0.3, "speed": 1.0}, 0.01, 2e-4
 
 
-DIRECT = ("acceleration", "force", "moment", "function")
+DIRECT = ("acceleration", "force", "moment", "function")  # in outputs of accelerations or forces
 KINDS = ("final", "mean", "norm")
 
 
 def slopes_of(kind: str, y: np.ndarray, order: float) -> np.ndarray:
-    """Return the derivatives of a functional by an output with equal steps."""
+    """Return the derivatives of a functional by the values y of an output at equal steps."""
     weights = np.ones(len(y))
     weights[[0, -1]] = 0.5
     weights /= weights.sum()
@@ -55,7 +55,10 @@ def slopes_of(kind: str, y: np.ndarray, order: float) -> np.ndarray:
 def test_adjoint_equals_forward(
     case: Any, outputs: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The runs are bitwise identical if no exact tangent replaces the matrix of the iterations."""
+    """Both gradients agree to round-off.
+
+    The runs are bitwise identical, because no exact tangent replaces the matrix of the iterations.
+    """
     monkeypatch.setattr(Stepper, "adopt", lambda self, factor: None)
     build, values, t_end, dt = case
     functionals = {
@@ -77,7 +80,7 @@ def test_adjoint_equals_forward(
             assert (result.output == y).all()
             for name, slopes in derivatives.items():
                 error = result.gradient[name] - by_output @ slopes
-                # round-off of differences is relative to y/p
+                # the round-off of differences is relative to y/p, p being the parameter
                 size = max(np.abs(slopes).max(), np.abs(y).max() / values[name])
                 scale = np.abs(by_output).sum() * size
                 # constraints determine accelerations and forces: round-off is divided by dt²
@@ -123,7 +126,7 @@ def test_checkpoints(case: Any) -> None:
 
 
 def test_bodies_of_other_kinds_and_start_rates() -> None:
-    """The gradient agrees with differences of runs that start with a rate of the joint."""
+    """The gradient agrees with differences for a body with a method of its own and a start rate."""
     values = {"mass": 2.0, "length": 0.5}
     options = {"t_end": 0.2, "dt": 2e-3, "tolerance": 1e-10, "start": {"pin": 3.0}}
     functional = mbd.design.Functional("pin.force.x", "mean")

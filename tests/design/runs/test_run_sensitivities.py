@@ -205,9 +205,10 @@ def test_multiple_frequencies_need_the_modes_of_the_base(comm: MPI.Intracomm) ->
     mesh = box(comm, size=(0.2, 0.02, 0.02), cells=(6, 2, 2))
     model = mbd.ElasticModel(mesh, mbd.STEEL)
     x = ufl.SpatialCoordinate(model.plain_mesh)
-    across = ufl.as_vector([0 * x[0], x[1] + x[2], x[1] + x[2]])
+    # along the diagonal of the section
+    stretch = ufl.as_vector([0 * x[0], x[1] + x[2], x[1] + x[2]])
     reduction = mbd.reduce(model, interfaces=["left", "right"], num_modes=4)
-    table = mbd.sensitivities(reduction, [mbd.Parameter("h", "shape", velocity=across)])
+    table = mbd.sensitivities(reduction, [mbd.Parameter("h", "shape", velocity=stretch)])
 
     def build(p: Mapping[str, float], own_modes: bool) -> mbd.System:
         body = mbd.FlexibleBody("bar", table.at({"h": p["h"]}, own_modes=own_modes))
@@ -246,27 +247,28 @@ def test_value_of_zero() -> None:
 
 
 def test_changed_lengths_in_short_steps() -> None:
-    """Lengths of a slider-crank move the start; dx/dr and the side force have closed forms.
+    """Lengths of a slider-crank move the start; the side force on the piston has a closed form.
 
-    The crank turns by φ = φ₀ + Ωt, and x = r cos φ + √(l² − r² sin² φ). Without friction and with
-    massless parts other than the piston, the side force is m ẍ tan β, sin β = r sin φ / l.
+    The crank turns by φ = φ₀ + Ωt, and the piston is at x = r cos φ + √(l² − r² sin² φ). Without
+    friction and with massless parts other than the piston, the side force is m ẍ tan β, where
+    sin β = r sin φ / l.
     """
     speed, phi0, mass = 300.0, 0.7, 0.3
 
     def build(p: Mapping[str, float]) -> mbd.System:
         r, length = p["r"], p["l"]
-        along = [[0.0, 0, 1], [1, 0, 0], [0, 1, 0]]  # z of a frame is x of its body
+        axes = [[0.0, 0, 1], [1, 0, 0], [0, 1, 0]]  # z of a frame is x of its body
         pin = r * np.array([np.cos(phi0), np.sin(phi0), 0.0])
         end = np.array([pin[0] + np.sqrt(length**2 - pin[1] ** 2), 0.0, 0.0])
-        ground = mbd.Ground({"pivot": mbd.Frame(), "guide": mbd.Frame(axes=along)})
+        ground = mbd.Ground({"pivot": mbd.Frame(), "guide": mbd.Frame(axes=axes)})
         crank_rotation = (np.cos(phi0 / 2), 0, 0, np.sin(phi0 / 2))
-        small = 1e-9, [1e-11] * 3
+        small = 1e-9, [1e-11] * 3  # mass and moments of inertia
         ends = {"pivot": mbd.Frame(), "pin": mbd.Frame((r, 0, 0))}
         crank = mbd.RigidBody("crank", *small, frames=ends, rotation=crank_rotation)
         ends = {"big": mbd.Frame(), "small": mbd.Frame((length, 0, 0))}
         rod = mbd.RigidBody("rod", *small, frames=ends)
         rod = mbd.place(rod, by="big", at=pin, rotation=(0, 0, -np.arcsin(pin[1] / length)))
-        ends = {"pin": mbd.Frame(), "guide": mbd.Frame(axes=along)}
+        ends = {"pin": mbd.Frame(), "guide": mbd.Frame(axes=axes)}
         piston = mbd.RigidBody("piston", mass, [1e-4] * 3, frames=ends, position=end)
         joints = [
             mbd.revolute("main", ground.frame("pivot"), crank.frame("pivot")),
@@ -281,8 +283,8 @@ def test_changed_lengths_in_short_steps() -> None:
         phi = phi0 + speed * t
         s, c = r * np.sin(phi), r * np.cos(phi)
         root = np.sqrt(length**2 - s**2)
-        x = -c * speed**2 - (c**2 - s**2) * speed**2 / root - (s * c) ** 2 * speed**2 / root**3
-        return np.abs(mass * x * s / root)
+        x_ddot = -c * speed**2 - (c**2 - s**2) * speed**2 / root - (s * c) ** 2 * speed**2 / root**3
+        return np.abs(mass * x_ddot * s / root)
 
     values, dt = {"r": 0.04, "l": 0.137}, 5e-6
     result = mbd.run_sensitivities(build, values, t_end=60 * dt, dt=dt)
@@ -306,7 +308,10 @@ def turning(p: Mapping[str, float]) -> mbd.System:
 
 
 def test_speed_of_a_driver_over_many_turns() -> None:
-    """x = cos(Ωt)/2 has the derivative −t sin(Ωt)/2; 1e-4 Ω turns the joint by 0.2 rad."""
+    """x = cos(Ωt)/2 has the derivative −t sin(Ωt)/2; the default step 1e-4 Ω is too large.
+
+    In 10 s, it turns the joint by 1e-4 · 200 · 10 = 0.2 rad.
+    """
     values, options = {"speed": 200.0, "load": 3.0}, {"t_end": 10.0, "dt": 5e-3}
 
     def error(steps: Mapping[str, float] | None) -> float:
@@ -339,4 +344,4 @@ def test_most_steps_of_an_engine_need_one_correction() -> None:
 
     result = mbd.run_sensitivities(build, {"piston": 0.4}, t_end=1e-3, dt=1e-5)
     plain = mbd.simulate(build(result.values), t_end=1e-3, dt=1e-5)
-    assert result.run.iterations < min(130, 0.75 * plain.iterations)
+    assert result.run.iterations < min(130, 0.75 * plain.iterations)  # 100 steps

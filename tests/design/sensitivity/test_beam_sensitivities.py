@@ -42,8 +42,8 @@ def aligned(base: Any, other: Any) -> dict[str, np.ndarray]:
     problem = beam_problem(base.model)
     cross = gram(problem.comm, problem.apply_mass(base.modes), other.modes)
     problem.destroy()
-    W = scipy.linalg.polar(cross)[0].T
-    T = scipy.linalg.block_diag(1.0, W)
+    W = scipy.linalg.polar(cross)[0].T  # orthogonal
+    T = scipy.linalg.block_diag(1.0, W)  # index 0 of moments belongs to the undeformed body
     body, n = other.body, len(W)
     result = {
         "total_mass": np.array(body.total_mass),
@@ -66,7 +66,10 @@ def aligned(base: Any, other: Any) -> dict[str, np.ndarray]:
 
 
 def sums_of(masses: mbd.body.EffectiveMasses) -> np.ndarray:
-    """Return sums over all modes, which do not depend on combinations of multiple modes."""
+    """Return sums over all modes, which do not depend on combinations of multiple modes.
+
+    The factor 1e-4 makes the sum of the frequencies as large as that of the shares.
+    """
     return np.array([1e-4 * masses.frequencies.sum(), *masses.shares.sum(axis=0)])
 
 
@@ -152,12 +155,13 @@ def test_crossing_modes(comm: MPI.Intracomm) -> None:
     check_differences(base, parameter, new, 1e-6)
     derivative = mbd.sensitivities(base, [parameter])["h"].frequencies
     relative = 1e-3 * derivative / base.body.frequencies
-    rotary = 49.5 * 1e-6 / (12 * 0.25)  # share of rotary inertia in the first mode, 49.5 h²/12L²
+    # share of rotary inertia, 49.5 h²/(12 L²), with 49.5 = L² ∫φ′² / ∫φ² of the first free mode φ
+    rotary = 49.5 * 1e-6 / (12 * 0.25)
     assert relative[:2] == pytest.approx([0.0, 1.0 - rotary], abs=1e-6)
 
 
 def skew_section(scale: float) -> mbd.forms.Section:
-    """Return a section whose axes are not principal axes."""
+    """Return a section whose axes are not principal axes; its shape changes with the scale."""
     return mbd.forms.Section(
         2e-4 * scale, 3e-9 * scale**2, 5e-9 * scale, 4e-9 * scale, Iyz=1e-9 * scale
     )
@@ -166,25 +170,25 @@ def skew_section(scale: float) -> mbd.forms.Section:
 @pytest.mark.slow
 @pytest.mark.parametrize("quantity", ["section", "shape"])
 def test_beam_in_space(comm: MPI.Intracomm, quantity: str) -> None:
-    """A skew section, cells of different lengths and orientations; nodes move along the beam."""
+    """A beam with a skew section along a skew axis, of uneven cells; nodes move along it."""
     direction = SKEW[:, 0]
     mesh = chain(UNEVEN, comm, direction)
-    places = UNEVEN + SHIFT @ direction  # distances along the beam
+    distances = UNEVEN + SHIFT @ direction  # distances along the beam
 
     def velocity(distance: Any) -> Any:
         return 0.2 + 0.5 * distance + 0.3 * np.sin(5 * distance)
 
     x0 = mesh.geometry.x.copy()
-    middle = 0.3 * UNEVEN[1] + 0.7 * UNEVEN[2]
-    shift = 0.3 * velocity(places[1]) + 0.7 * velocity(places[2])
+    place = 0.3 * UNEVEN[1] + 0.7 * UNEVEN[2]
+    velocity_of_place = 0.3 * velocity(distances[1]) + 0.7 * velocity(distances[2])
 
     def new(step: float) -> Any:
         move = step if quantity == "shape" else 0.0
         mesh.geometry.x[:] = x0 + move * np.outer(velocity(x0 @ direction), direction)
         section = skew_section(1.0 + (0.0 if move else step))
         model = mbd.BeamModel(mesh, section, mbd.STEEL, SKEW)
-        ends = {n: s + move * velocity(s) for n, s in zip("ab", places[[0, -1]], strict=True)}
-        points = {"p": SHIFT + (middle + move * shift) * direction + 0.01 * SKEW[:, 1]}
+        ends = {n: s + move * velocity(s) for n, s in zip("ab", distances[[0, -1]], strict=True)}
+        points = {"p": SHIFT + (place + move * velocity_of_place) * direction + 0.01 * SKEW[:, 1]}
         result = reduced(model, ends, points)
         mesh.geometry.x[:] = x0
         return result
@@ -246,7 +250,9 @@ def test_taper_in_space(comm: MPI.Intracomm, up_to: float | None) -> None:
 
 @pytest.mark.slow
 def test_laws_of_slender_bars(comm: MPI.Intracomm) -> None:
-    """V17: L dω/dL = −2ω in bending and −ω along; h dω/dh = ω in bending across h, else zero.
+    """V17: L dω/dL is −2ω in bending and −ω in other modes; h dω/dh is ω in bending along h.
+
+    The height h has no effect on axial modes and on bending across h.
 
     With the share r of rotary inertia in the kinetic energy, the laws of bending are
     L dω/dL = (r − 2) ω and h dω/dh = (1 − r) ω for exact modes. The truncation of the modes
@@ -274,25 +280,26 @@ def test_laws_of_slender_bars(comm: MPI.Intracomm) -> None:
     def energy(axis: int | None) -> np.ndarray:
         """Return the kinetic energy of translation along one axis, or along all axes."""
         area = section(height).area
+        # a section without rotary inertia
         line = Beam(mbd.forms.Section(area, 1e-40, 1e-40, 1e-40), mbd.STEEL)
         K, M, couplings, _ = beam_matrices(model, lambda form_of: form_of(line))
-        matrix = M if axis is None else couplings[4 * axis]
+        matrix = M if axis is None else couplings[4 * axis]  # entry (axis, axis) of 3 × 3
         result = np.diag(gram(comm, base.modes, multiply(matrix, base.modes)))
         for item in (K, M, *couplings):
             item.destroy()
         return result
 
-    along, across_y, across_z = (energy(axis) > 0.5 for axis in range(3))
-    rotary, bending = 1 - energy(None), across_y | across_z
-    twist = ~(along | bending)
-    assert min(along.sum(), across_z.sum()) >= 1 and across_y.sum() >= 4
+    axial, bending_y, bending_z = (energy(axis) > 0.5 for axis in range(3))
+    rotary, bending = 1 - energy(None), bending_y | bending_z
+    twist = ~(axial | bending)
+    assert min(axial.sum(), bending_z.sum()) >= 1 and bending_y.sum() >= 4
     slender = rotary < 3e-7
     size, h = relative["size"], height * relative["h"]
-    assert (bending & slender).sum() >= 4 and (across_z & slender).any()
+    assert (bending & slender).sum() >= 4 and (bending_z & slender).any()
     assert size[bending & slender] == pytest.approx(rotary[bending & slender] - 2.0, rel=1e-8)
     assert size[~bending] == pytest.approx(-1.0, rel=1e-8)
-    assert h[across_z & slender] == pytest.approx(1.0 - rotary[across_z & slender], rel=1e-8)
-    assert h[across_y | along] == pytest.approx(0.0, abs=1e-8)
+    assert h[bending_z & slender] == pytest.approx(1.0 - rotary[bending_z & slender], rel=1e-8)
+    assert h[bending_y | axial] == pytest.approx(0.0, abs=1e-8)
     assert not twist.any() or (np.abs(h[twist]) < 1).all()
     assert table["size"].total_mass == pytest.approx(base.body.total_mass, rel=1e-8)
 
@@ -307,7 +314,7 @@ def test_first_order(comm: MPI.Intracomm) -> None:
     table = mbd.sensitivities(reduced(model), [mbd.design.SectionParameter("h", section, 0.01)])
     assert table.base["h"] == 0.01
     errors = []
-    for step in (2e-5, 1e-5):  # the same modes are the lowest ones
+    for step in (2e-5, 1e-5):  # so small that the order of the modes does not change
         exact = reduced(mbd.BeamModel(model.mesh, section(0.01 + step), mbd.STEEL)).body
         first = table.at({"h": 0.01 + step})
         assert first.total_mass == pytest.approx(exact.total_mass, rel=1e-12)
@@ -344,8 +351,8 @@ def test_errors(comm: MPI.Intracomm) -> None:
     check(constant, "does not depend on this parameter")
     check(mbd.Parameter("t", "thickness"), "has no parameter 'thickness'")
     check(mbd.Parameter("E", "young", group="a"), "no groups")
-    still = ufl.as_vector([0.0 * x for x in ufl.SpatialCoordinate(model.mesh)])
-    check(mbd.Parameter("s", "shape", velocity=still), "zero everywhere")
+    zero = ufl.as_vector([0.0 * x for x in ufl.SpatialCoordinate(model.mesh)])
+    check(mbd.Parameter("s", "shape", velocity=zero), "zero everywhere")
     E = mbd.Parameter("E", "young")
     with pytest.raises(InputError, match="different names"):
         mbd.sensitivities(base, [E, E])
@@ -354,9 +361,9 @@ def test_errors(comm: MPI.Intracomm) -> None:
     f = fem.Function(fem.functionspace(model.mesh, ("DG", 0)))
     unused = mbd.Parameter("f", "coefficient", coefficient=f, direction=f)
     check(unused, "does not depend on this parameter")
-    lumped = mbd.ReductionOptions(up_to=float(base.body.frequencies[4]))
+    truncated = mbd.ReductionOptions(up_to=float(base.body.frequencies[4]))
     with pytest.raises(InputError, match="up_to"):
-        mbd.sensitivities(reduced(model, options=lumped), [E])
+        mbd.sensitivities(reduced(model, options=truncated), [E])
     skew = mbd.BeamModel(chain(UNEVEN, comm, SKEW[:, 0]), model.section, mbd.STEEL, SKEW)
     x = ufl.SpatialCoordinate(skew.mesh)
     rotation = mbd.Parameter("turn", "shape", velocity=ufl.as_vector([x[1], -x[0], 0 * x[0]]))

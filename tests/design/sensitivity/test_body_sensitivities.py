@@ -54,8 +54,8 @@ def aligned(base: mbd.reduction.Reduction, other: mbd.reduction.Reduction) -> di
     problem = elastic_problem(base.model)
     cross = gram(problem.comm, problem.apply_mass(base.modes), other.modes)
     problem.destroy()
-    W = scipy.linalg.polar(cross)[0].T
-    T = scipy.linalg.block_diag(1.0, W)
+    W = scipy.linalg.polar(cross)[0].T  # orthogonal
+    T = scipy.linalg.block_diag(1.0, W)  # index 0 of moments belongs to the undeformed body
     body = other.body
     return {
         "total_mass": np.array(body.total_mass),
@@ -80,7 +80,7 @@ def check_differences(
     middle: Callable[[float], np.ndarray] = lambda s: MIDDLE,
     kinds: tuple[Any, Any] = ("rigid", "rigid"),
 ) -> None:
-    """Compare derivatives with central differences of two new reductions to 1e-6."""
+    """Compare derivatives with differences of fourth order of four new reductions to 1e-6."""
     base = reduced(make(0.0), kinds=kinds)
     quantity = parameter(base.model)
     derivative = mbd.sensitivities(base, [quantity])[quantity.name]
@@ -91,6 +91,7 @@ def check_differences(
         a, b, c, d = (v[name] for v in values)
         difference = (8 * (c - b) - (d - a)) / (12 * step)  # fourth order
         exact = getattr(derivative, name)
+        # the second size allows an error of 1e-12 |b| / step, from the round-off of reductions
         size = max(np.abs(difference).max(), 1e-3 * np.abs(b).max() / step * 1e-3)
         assert np.abs(exact - difference).max() <= 1e-6 * size, name
 
@@ -103,7 +104,7 @@ def test_poisson(comm: MPI.Intracomm) -> None:
 
 
 def field_model(comm: MPI.Intracomm, s: float) -> mbd.ElasticModel:
-    """Return a bar whose stiffness varies along its axis."""
+    """Return a bar whose stiffness and density vary along its axis with the parameter s."""
     mesh = box(comm)
     f = fem.Function(fem.functionspace(mesh.mesh, ("Lagrange", 1)))
     f.interpolate(lambda x: 1 + s * np.sin(20 * x[0]) ** 2)
@@ -115,7 +116,7 @@ def field_model(comm: MPI.Intracomm, s: float) -> mbd.ElasticModel:
     return model
 
 
-FIELDS: dict[int, Any] = {}
+FIELDS: dict[int, Any] = {}  # coefficient and direction by the `id` of their model
 
 
 def test_field(comm: MPI.Intracomm) -> None:
@@ -155,7 +156,10 @@ def test_shape(comm: MPI.Intracomm, kinds: tuple[Any, Any]) -> None:
 
 
 def test_identities(comm: MPI.Intracomm) -> None:
-    """E df/dE = f/2, ρ df/dρ = -f/2; under uniform scaling f' = -f, m' = 3m, J' = 5J."""
+    """E df/dE = f/2, ρ df/dρ = -f/2; under uniform scaling f' = -f, m' = 3m, H' = 5H.
+
+    H = ∫ρ x xᵀ contains the second moments of the undeformed body.
+    """
     model = mbd.ElasticModel(box(comm), mbd.STEEL)
     base = reduced(model)
     body, x = base.body, ufl.SpatialCoordinate(model.plain_mesh)
@@ -172,7 +176,7 @@ def test_identities(comm: MPI.Intracomm) -> None:
     assert table["rho"].frequencies * 7850 == pytest.approx(-f / 2, rel=1e-8)
     assert table["size"].frequencies == pytest.approx(-f, rel=1e-8)
     assert table["size"].total_mass == pytest.approx(3 * body.total_mass, rel=1e-10)
-    held = body.effective_masses.frequencies  # the shares are constant
+    held = body.effective_masses.frequencies  # with fixed interfaces; the shares are constant
     for name, slope in (("E", held / 2 / 210e9), ("rho", -held / 2 / 7850), ("size", -held)):
         masses = table[name].effective_masses
         assert masses.frequencies == pytest.approx(slope, rel=1e-8)
@@ -287,7 +291,7 @@ def test_materials_and_thickness(comm: MPI.Intracomm) -> None:
 
 
 def test_extended_velocity(comm: MPI.Intracomm) -> None:
-    """A bar whose end moves becomes longer: L dω/dL = -ω for axial motion."""
+    """If one end of a bar moves along x, the velocity is x/L; no end may be moved and fixed."""
     mesh = box(comm)
     velocity = mbd.design.extended_velocity(mesh, {"right": (1.0, 0.0, 0.0)}, fixed=["left"])
     exact = fem.Function(velocity.function_space)
@@ -348,9 +352,9 @@ def test_wrong_reducers(comm: MPI.Intracomm) -> None:
     parameters = [mbd.Parameter("E", "young")]
     with mbd.reduction.Reducer(model, interfaces=ENDS) as reducer:
         base = reducer.reduce(2)
-        other = mbd.reduce(model, interfaces=ENDS, num_modes=2)
+        without_reducer = mbd.reduce(model, interfaces=ENDS, num_modes=2)
         with pytest.raises(mbd.errors.InputError, match="did not compute this reduction"):
-            mbd.sensitivities(other, parameters, reducer=reducer)
+            mbd.sensitivities(without_reducer, parameters, reducer=reducer)
     with pytest.raises(mbd.errors.InputError, match="the reducer is closed"):
         mbd.sensitivities(base, parameters, reducer=reducer)
 
@@ -372,7 +376,7 @@ def test_zero_forces(comm: MPI.Intracomm, kind: Any, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(ShiftedSystems, "_extend", None)  # an error if it is called
     parameters = [mbd.Parameter("E", "young"), mbd.Parameter("rho", "density")]
     table = mbd.sensitivities(base, parameters)
-    assert solved == [0]  # both parameters at once
+    assert solved == [0]  # one call for both parameters, without load vectors
     for name, scaled in (("E", 210e9), ("rho", -7850.0)):
         error = np.abs(table[name].stiffness * scaled - base.body.stiffness).max()
         assert error <= 1e-8 * base.body.stiffness.max()
@@ -400,19 +404,19 @@ def test_matrices_of_curved_cells(comm: MPI.Intracomm, graded: bool) -> None:
     f.interpolate(velocity)
     derivatives = matrix_derivatives(model, base, mbd.Parameter("V", "shape", velocity=f))
     h = 1e-4
-    others = [problem(s)[1] for s in (-h, h)]
+    problems = [problem(s)[1] for s in (-h, h)]
     x = np.random.default_rng(base.comm.rank).standard_normal((base.num_owned, 3))
     products = (derivatives.stiffness_product, partial(mass_product, base, derivatives))
     for name, product in zip(("stiffness", "scalar_mass"), products, strict=True):
-        low, high = (getattr(p, name) for p in others)
-        high.axpy(-1.0, low)
+        low, high = (getattr(p, name) for p in problems)
+        high.axpy(-1.0, low)  # from here on, `high` is the difference quotient
         high.scale(1 / (2 * h))
         if name == "stiffness":
             image = multiply(high, x)
         else:
             image = replace(base, scalar_mass=high).apply_mass(x)
         assert difference(comm, product(np.asfortranarray(x)), image) <= 1e-6
-    diagonal = others[1].stiffness.getDiagonal().array_r
+    diagonal = problems[1].stiffness.getDiagonal().array_r  # of the quotient
     assert difference(comm, derivatives.stiffness_diagonal, diagonal) <= 1e-6
 
 

@@ -79,20 +79,22 @@ def combined(table: mbd.design.BodySensitivities, factors: dict[str, float]) -> 
 
 
 def powers(body: mbd.body.ReducedBody, mode: float, **rigid: float) -> dict[str, Any]:
-    """Return the derivatives of moments ∝ c^rigid whose modes are ∝ c^mode.
+    """Return derivatives, at c = 1, of moments that are proportional to powers of c.
 
-    Each index of a mode multiplies a power: S_k ∝ c^(S - x + mode) with the power x of a position.
+    `rigid` contains the exponents of the first moments S, the second moments H and the positions x
+    of the undeformed body, `mode` that of the modes. The index of a mode replaces a position by a
+    mode: S_k ∝ c^(S - x + mode).
     """
     S, H, x = rigid["S"], rigid["H"], rigid["x"]
     n = body.num_modes
     of_index = np.concatenate([[0.0], np.full(n, mode - x)])
     first = (S + of_index)[:, None] * body.first_moments
-    both = H + of_index[:, None] + of_index
-    return {"first_moments": first, "second_moments": both[:, :, None, None] * body.second_moments}
+    sums = H + of_index[:, None] + of_index
+    return {"first_moments": first, "second_moments": sums[:, :, None, None] * body.second_moments}
 
 
 def test_stiffness_of_all_materials(comm: MPI.Intracomm) -> None:
-    """Σ E_g ∂/∂E_g: K is proportional to it, ω to its root, and the modes do not change."""
+    """Σ E_g ∂/∂E_g for all materials g: K ∝ E, ω ∝ √E, and the modes do not change."""
     base = reduced(two_materials(comm))
     table = mbd.sensitivities(base, [mbd.Parameter(g, "young", group=g) for g in MATERIALS])
     body, values = base.body, numbers(base.body)
@@ -103,7 +105,7 @@ def test_stiffness_of_all_materials(comm: MPI.Intracomm) -> None:
 
 
 def test_density_of_all_materials(comm: MPI.Intracomm) -> None:
-    """Σ ρ_g ∂/∂ρ_g: the modes are ∝ ρ^(-1/2), the mass ∝ ρ."""
+    """Σ ρ_g ∂/∂ρ_g for all materials g: the modes are ∝ ρ^(-1/2), the mass ∝ ρ."""
     base = reduced(two_materials(comm))
     table = mbd.sensitivities(base, [mbd.Parameter(g, "density", group=g) for g in MATERIALS])
     body, values = base.body, numbers(base.body)
@@ -156,9 +158,10 @@ def test_translation(comm: MPI.Intracomm) -> None:
 
 
 def test_rotation(comm: MPI.Intracomm) -> None:
-    """The data of a rotated body rotate, and its modes mix so that they rotate least.
+    """The data of a rotated body rotate, and its modes mix so that they change least.
 
-    With V = w×x the modes are Ψ′ = w×Ψ − Ψ A, A = ∫ρ ψ_k·(w×ψ_l).
+    With the velocity V = w×x, the derivatives of the modes Ψ are Ψ′ = w×Ψ − Ψ A, where
+    A_kl = ∫ρ ψ_k·(w×ψ_l).
     """
     w = np.array([0.5, 0.7, -0.4])
     spin = np.cross(w, np.eye(3)).T  # spin @ a = w × a
@@ -176,9 +179,9 @@ def test_rotation(comm: MPI.Intracomm) -> None:
     expected["stiffness"] = mix @ K - K @ mix
     for name in ("interface_points", "positions", "skin_positions"):
         expected[name] = values[name] @ spin.T
-    both = np.kron(np.eye(2), spin)
+    spins = np.kron(np.eye(2), spin)
     motions = values["interface_motions"]
-    expected["interface_motions"] = both @ motions - motions @ mix
+    expected["interface_motions"] = spins @ motions - motions @ mix
     for name, axes in {"point_modes": "kl,pka->pla", "skin_modes": "kl,kpa->lpa"}.items():
         expected[name] = values[name] @ spin.T - np.einsum(axes, mix, values[name])
     expected["first_moments"] = S @ spin.T - A.T @ S
@@ -205,7 +208,7 @@ def test_superposition(comm: MPI.Intracomm) -> None:
 
 @pytest.mark.parametrize("quantity", ["poisson", "shape"])
 def test_simple_modes(comm: MPI.Intracomm, quantity: Any) -> None:
-    """dω² = φᵀ(dK − ω²dM)φ of a free body, with matrices from forms that are written here."""
+    """dω² = φᵀ(dK − ω²dM)φ of a free body, with K and M from forms that this test defines."""
     model = mbd.ElasticModel(box(comm, cells=(4, 2, 1)), mbd.STEEL)
     mesh, V = model.plain_mesh, model.displacements
     x = ufl.SpatialCoordinate(mesh)
@@ -230,9 +233,9 @@ def test_simple_modes(comm: MPI.Intracomm, quantity: Any) -> None:
         fields = [np.asfortranarray(phi[k::3]) for k in range(3)]
         mass = sum(gram(comm, f, multiply(dM, f)) for f in fields)
     else:
-        one = fem.Function(nu.function_space)
-        one.x.array[:] = 1.0
-        dK, mass = assembled_matrix(ufl.derivative(K, nu, one)), np.zeros((len(squares),) * 2)
+        unit = fem.Function(nu.function_space)
+        unit.x.array[:] = 1.0
+        dK, mass = assembled_matrix(ufl.derivative(K, nu, unit)), np.zeros((len(squares),) * 2)
     change = np.diag(gram(comm, phi, multiply(dK, phi)) - squares * mass)
     assert np.abs(np.diag(table["p"].stiffness) - change).max() <= RELATIVE * squares.max()
     rate = change / (8 * np.pi**2 * base.body.frequencies)

@@ -75,7 +75,7 @@ def plate(radius: float) -> Any:
 
 
 def derivative(comm: MPI.Intracomm, build: Any, value: float) -> tuple[Any, Any, np.ndarray]:
-    """Return a body without interfaces, its derivative and that of H = ∫ρ x xᵀ, undeformed."""
+    """Return a free body, its derivative, and that of H = ∫ρ x xᵀ of the undeformed body."""
     mesh = mbd.build_mesh(build(value), comm)
     velocity = mbd.design.parametric_velocity(mesh, build, value)
     reduction = mbd.reduce(mesh, mbd.STEEL, interfaces=[], num_modes=2)
@@ -124,7 +124,7 @@ def test_hole(comm: MPI.Intracomm) -> None:
 
 
 def test_sphere(comm: MPI.Intracomm) -> None:
-    """The surface has no boundary but a seam; m′ = 3 m/r up to the error of curved cells."""
+    """The surface has a seam, but no boundary; m′ = 3 m/r up to the error of curved cells."""
     body, change, _ = derivative(comm, sphere, RADIUS)
     assert change.total_mass == pytest.approx(3 * body.total_mass / RADIUS, rel=1e-4)
 
@@ -159,7 +159,11 @@ def nodal_values(mesh: mbd.fem.TaggedMesh, velocity: fem.Function) -> np.ndarray
 
 
 def distance(comm: MPI.Intracomm, mesh: Any, velocity: Any, build: Any, value: float, d: float):
-    """Return the largest distance of moved surface nodes from the geometry for value + d."""
+    """Return the largest distance of moved surface nodes from the geometry for value + d.
+
+    The nodes are moved by d times the velocity. Rank 0 finds the nodes of each entity in the
+    geometry for `value`, and their closest points on the entity in the geometry for value + d.
+    """
     plain, nodal = mesh.mesh, nodal_values(mesh, velocity)
     rows = plain.geometry.input_global_indices
     parts = comm.gather((rows, plain.geometry.x + d * nodal), root=0)
@@ -186,7 +190,7 @@ def distance(comm: MPI.Intracomm, mesh: Any, velocity: Any, build: Any, value: f
     return on_rank_zero(comm, work)
 
 
-DIMENSIONS = [f.name for f in fields(mbd.ConnectingRod)[:15]]
+DIMENSIONS = [f.name for f in fields(mbd.ConnectingRod)[:15]]  # without options of the mesh
 
 
 @pytest.mark.slow
@@ -258,11 +262,11 @@ def test_change_of_topology(comm: MPI.Intracomm) -> None:
     mesh = mbd.build_mesh(drilled(place), comm)
     with pytest.raises(InputError, match="topology of the geometry changes"):
         mbd.design.parametric_velocity(mesh, drilled, place)
-    assert parametric.TOLERANCE < 1e-6
+    assert parametric.TOLERANCE < 1e-6  # much less than the gap of 5e-6 m at the edge
 
 
 def test_discrete_geometry(comm: MPI.Intracomm, tmp_path: Any) -> None:
-    """A mesh file has no geometry; the error names the cure."""
+    """A mesh file contains no CAD geometry, which raises an error."""
     path = comm.bcast(str(tmp_path / "box.msh"), root=0)
     if comm.rank == 0:
         write_mesh(box(LENGTH), path)

@@ -201,7 +201,7 @@ def test_damping_by_a_form(comm: MPI.Intracomm) -> None:
     check_differences(lambda s: make(0.0, s), lambda model: shape(model, lambda x: x), step=1e-3)
 
 
-COEFFICIENTS: dict[int, Any] = {}
+COEFFICIENTS: dict[int, Any] = {}  # coefficient and direction by the `id` of their model
 
 
 @pytest.mark.parametrize("quantity", ["young", "poisson", "density"])
@@ -261,7 +261,7 @@ def test_gauges_on_a_moving_surface(comm: MPI.Intracomm, cell: CellType) -> None
 
 
 def gauge_numbers(body: mbd.ReducedBody) -> list[np.ndarray]:
-    """Return strains of gauges under unit forces at the interfaces, and the effective masses."""
+    """Return strains under unit forces at the interfaces, gauge directions, effective masses."""
     forces = np.vstack([i.motion for i in body.interfaces])
     strains = [g.modes @ np.linalg.solve(body.stiffness, forces.T) for g in body.gauges]
     masses = body.effective_masses
@@ -362,7 +362,7 @@ def test_load_modes(comm: MPI.Intracomm, quantity: str, kinds: str) -> None:
     check_differences(make, lambda model: mbd.Parameter("p", quantity), step)  # type: ignore[arg-type]
 
 
-PRESTRESS = {
+PRESTRESS = {  # quantity and its value, by case
     "temperature": ("temperature", 60.0),
     "initial stress": ("prestress", 1.0),
     "stress of a material": ("young", 210e9),
@@ -512,7 +512,7 @@ def test_plane_body(comm: MPI.Intracomm, quantity: str) -> None:
 
 
 def test_box_in_closed_form(comm: MPI.Intracomm) -> None:
-    """A box that gets longer in x: m', c' and J' are exact."""
+    """A box that gets longer in x: the derivatives of mass, centre and inertia are exact."""
     mesh = box(comm)
     x = ufl.SpatialCoordinate(mesh.mesh)
     base = mbd.reduce(mesh, mbd.STEEL, interfaces=[], num_modes=2)
@@ -522,14 +522,14 @@ def test_box_in_closed_form(comm: MPI.Intracomm) -> None:
     b, h, w = LENGTH, HEIGHT, WIDTH
     assert derivative.total_mass == pytest.approx(section, rel=1e-12)
     assert derivative.centre == pytest.approx([0.5, 0.0, 0.0], abs=1e-12)
-    across = b * b / 4
+    quarter = b * b / 4
     central = section * np.diag([h * h + w * w, w * w + 3 * b * b, h * h + 3 * b * b]) / 12
     assert np.allclose(derivative.central_inertia, central, rtol=1e-10, atol=1e-16)
     corner = section * np.array(
         [
             [(h * h + w * w) / 3, -b * h / 2, -b * w / 2],
-            [-b * h / 2, w * w / 3 + 4 * across, -h * w / 4],
-            [-b * w / 2, -h * w / 4, h * h / 3 + 4 * across],
+            [-b * h / 2, w * w / 3 + 4 * quarter, -h * w / 4],
+            [-b * w / 2, -h * w / 4, h * h / 3 + 4 * quarter],
         ]
     )
     assert np.allclose(derivative.inertia, corner, rtol=1e-10, atol=1e-16)
@@ -552,13 +552,13 @@ def test_tangled_mesh(comm: MPI.Intracomm, cell: CellType) -> None:
     infinite = ufl.as_vector([x[0] / (x[1] - x[1]), x[1], x[2]])
     with pytest.raises(InputError, match="'p': velocity: it is not finite"):
         mbd.sensitivities(base, [mbd.Parameter("p", "shape", velocity=infinite)])
-    still = ufl.as_vector([0 * x[0]] * 3)
+    zero = ufl.as_vector([0 * x[0]] * 3)
     with pytest.raises(InputError, match="the shape does not change"):
-        mbd.sensitivities(base, [mbd.Parameter("p", "shape", velocity=still)])
+        mbd.sensitivities(base, [mbd.Parameter("p", "shape", velocity=zero)])
 
 
 def test_curved_cells_tangle(comm: MPI.Intracomm) -> None:
-    """The largest step is that at which a bulge folds a cell near one face only."""
+    """The largest step is the root of 1 - s x at the end x = L, where a cell becomes flat."""
     model = mbd.ElasticModel(box(comm), mbd.STEEL)
     base = mbd.reduce(model, interfaces=["left"], num_modes=2)
     f = fem.Function(fem.functionspace(model.plain_mesh, ("Lagrange", 1, (3,))))
@@ -580,10 +580,10 @@ def test_errors(comm: MPI.Intracomm) -> None:
     }.items():
         with pytest.raises(InputError, match=match):
             mbd.sensitivities(base, [mbd.Parameter("p", quantity)])  # type: ignore[arg-type]
-    cells, other = fem.functionspace(mesh.mesh, ("DG", 0, (3,))), box(comm)
+    cells, second_mesh = fem.functionspace(mesh.mesh, ("DG", 0, (3,))), box(comm)
     step, f = fem.Function(cells), fem.Function(fem.functionspace(mesh.mesh, ("DG", 0)))
     step.interpolate(lambda x: np.sign(x - LENGTH / 2.01))
-    position = ufl.SpatialCoordinate(other.mesh)
+    position = ufl.SpatialCoordinate(second_mesh.mesh)
     for velocity, match in ((step, "jumps between cells"), (position, "another mesh")):
         with pytest.raises(InputError, match=match):
             mbd.sensitivities(base, [mbd.Parameter("s", "shape", velocity=velocity)])
@@ -666,11 +666,11 @@ def test_taylor(comm: MPI.Intracomm, name: str) -> None:
     make, size = TAYLOR[name]
 
     def reduction(s: float) -> mbd.reduction.Reduction:
-        made = make(s, comm)
-        if isinstance(made, mbd.reduction.Reduction):
-            return made
+        result = make(s, comm)
+        if isinstance(result, mbd.reduction.Reduction):
+            return result
         loads = {"magnet": mbd.reduction.body_force((0, 1, 0))}
-        return body_of(made, loads=loads, damping=mbd.ModalDamping(0.01))
+        return body_of(result, loads=loads, damping=mbd.ModalDamping(0.01))
 
     base = reduction(0.0)
     if name == "shape":
@@ -691,7 +691,8 @@ def test_taylor(comm: MPI.Intracomm, name: str) -> None:
 def static_stress(body: mbd.ReducedBody) -> np.ndarray:
     """Return the stress under the loads and under unit forces at the interfaces.
 
-    It does not depend on the elastic coordinates.
+    The forces include those of the damping at 1e3 rad/s. The result does not depend on the choice
+    of the elastic coordinates.
     """
     forces = np.vstack([*(i.motion for i in body.interfaces), *(p.modes for p in body.loads)])
     damped = body.stiffness + 1j * 1e3 * body.damping
@@ -709,6 +710,7 @@ def test_modes_below_a_limit(comm: MPI.Intracomm, kinds: str) -> None:
         return body_of(mbd.ElasticModel(mesh, mbd.STEEL), kinds, up_to=15e3, **options)
 
     base = make(0.0)
+    # fewer than all 3 + 6 + 1 modes of vibration, interfaces and load; none close to the limit
     assert 0 < base.body.num_modes < 10 and base.body.frequencies[-1] < 14e3
     check_differences(make, shape, step=1e-3)
 
@@ -726,6 +728,7 @@ def test_modes_below_a_limit_of_other_references(comm: MPI.Intracomm, reference:
         )
 
     base = make(0.0)
+    # without a limit, there are 5 modes, and 6 more if the body has both interfaces
     assert 0 < base.body.num_modes < 5 + 6 * len(base.interfaces) // 2
     check_differences(make, shape, step=1e-3)
 
@@ -740,6 +743,6 @@ def test_truncated_body_of_first_order(comm: MPI.Intracomm) -> None:
         changed = mbd.ElasticModel(moved_box(comm, step), mbd.STEEL)
         exact = mbd.reduce(changed, interfaces=ENDS, num_modes=3, options=options).body
         first = table.at({"shape": step}).truncated(exact.num_modes)
-        assert 0 < exact.num_modes < 9
+        assert 0 < exact.num_modes < 9  # fewer than all 3 + 6 modes
         errors.append(np.abs(first.frequencies / exact.frequencies - 1).max())
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.2)

@@ -120,13 +120,13 @@ def function_parameter(model: Any) -> mbd.Parameter:
 
 
 def stretched(x: Any) -> np.ndarray:
-    """Return the velocity that `extended_velocity` computes if the end of the box moves along x."""
+    """Return the velocity by `extended_velocity` of a box whose right end moves along x."""
     return np.array([x[0] / LENGTH, 0 * x[0], 0 * x[0]])
 
 
 def extended_parameter(model: Any) -> mbd.Parameter:
     """Return a change of shape whose velocity is extended from the ends of the box."""
-    mesh = solid()
+    mesh = solid()  # the same as that of the model at s = 0
     velocity = mbd.design.extended_velocity(mesh, {"right": (1.0, 0.0, 0.0)}, fixed=["left"])
     same = fem.Function(fem.functionspace(model.plain_mesh, ("Lagrange", 1, (3,))))
     same.x.array[:] = velocity.x.array
@@ -134,7 +134,7 @@ def extended_parameter(model: Any) -> mbd.Parameter:
 
 
 def constant(quantity: Any, value: float) -> Kind:
-    """Return the test of a constant of the material, whose value it has at s = 0."""
+    """Return the test of a constant of steel, whose `value` increases by s."""
 
     def model(s: float) -> mbd.ElasticModel:
         return mbd.ElasticModel(solid(), steel(**{quantity: 1 + s / value}))
@@ -143,7 +143,7 @@ def constant(quantity: Any, value: float) -> Kind:
 
 
 def of_group(quantity: Any, value: float) -> Kind:
-    """Return the test of a constant of the material of the group "up"."""
+    """Return the test of a constant of steel in the group "up"; "low" consists of aluminium."""
 
     def model(s: float) -> mbd.ElasticModel:
         materials = {"low": ALUMINIUM, "up": steel(**{quantity: 1 + s / value})}
@@ -162,7 +162,7 @@ PLY = mbd.forms.Orthotropic(
 
 
 def of_ply(quantity: Any, index: int, step: float) -> Kind:
-    """Return a constant of an orthotropic material, the entry of a triple."""
+    """Return the test of a constant of the ply, the entry `index` of a triple of constants."""
     name = quantity.partition("_")[0]
 
     def model(s: float) -> mbd.ElasticModel:
@@ -174,7 +174,7 @@ def of_ply(quantity: Any, index: int, step: float) -> Kind:
 
 
 def prestressed(quantity: Any, step: float) -> Kind:
-    """Return a prestress of a temperature that varies over the height, or of a stress."""
+    """Return the test of a prestress: by a temperature that varies over the height, or a stress."""
 
     def model(s: float) -> mbd.ElasticModel:
         mesh, material = solid(), STEEL
@@ -294,15 +294,15 @@ ONE: dict[str, Callable[[Any], np.ndarray]] = {"loads": in_one, "effective_masse
 
 @cache
 def expansions(name: str) -> dict[str, tuple[np.ndarray, list[np.ndarray]]]:
-    """Return values and remainders for the steps s and s/2, by array."""
+    """Return the values and the remainders for the steps s and s/2, by the name of the array."""
     kind = KINDS[name]
     base = reduced(kind, 0.0)
     derivative = mbd.sensitivities(base, [kind.parameter(base.model)])["p"]
     values = numbers(base, base)
     remainders: dict[str, list[np.ndarray]] = {}
     for s in (kind.step, kind.step / 2):
-        other = reduced(kind, s)
-        for key, value in numbers(base, other).items():
+        changed = reduced(kind, s)
+        for key, value in numbers(base, changed).items():
             slope = getattr(derivative, key)
             change = value - values[key] - s * ONE.get(key, lambda x: x)(slope)
             remainders.setdefault(key, []).append(change)
@@ -335,5 +335,5 @@ def test_every_array_is_compared() -> None:
     names |= {k for k, v in vars(mbd.design.BodyDerivative).items() if isinstance(v, property)}
     assert names - others == set(ARRAYS)
     parts = {"interfaces", "points", "skin", "stiffening", "stress", "loads", "effective_masses"}
-    tables = {"modes", "left_out"}  # (the frequencies are compared)
+    tables = {"modes", "left_out"}  # descriptions of modes; their frequencies are in `ARRAYS`
     assert set(part_fields(mbd.ReducedBody)) - others == parts | tables

@@ -23,15 +23,15 @@ from tests.models.bodies import HEIGHT, LENGTH, WIDTH, box
 from tests.models.rods import rod
 
 DENSITY, SOUND_SPEED = 1.204, 343.2  # air, kg/m³ and m/s
-AIR = DENSITY * SOUND_SPEED
+AIR = DENSITY * SOUND_SPEED  # characteristic impedance ρc
 
 
 def at_rest(times: int, **motion: Any) -> SimpleNamespace:
-    """Return a history of a body whose frame does not move, with some changes."""
+    """Return a history of a body at rest in which `motion` replaces some quantities."""
     zero = np.zeros((times, 3))
-    still = {"velocity": zero, "omega": zero, "rotation": np.tile([1.0, 0, 0, 0], (times, 1))}
-    still |= {"time": np.arange(times) / max(times - 1, 1)}
-    return SimpleNamespace(**still | motion)
+    values = {"velocity": zero, "omega": zero, "rotation": np.tile([1.0, 0, 0, 0], (times, 1))}
+    values |= {"time": np.arange(times) / max(times - 1, 1)}
+    return SimpleNamespace(**values | motion)
 
 
 def disc(radius: float, sides: int) -> mbd.ReducedBody:
@@ -44,7 +44,10 @@ def disc(radius: float, sides: int) -> mbd.ReducedBody:
 
 
 def test_baffled_piston_in_its_limit() -> None:
-    """P = ½ ρc S v̂² (1 − J₁(2ka)/ka) for a piston of radius a in a wall; J₁/ka tends to zero."""
+    """P = ½ ρc S v̂² (1 − J₁(2ka)/ka) for a piston of radius a in a wall; J₁/ka tends to zero.
+
+    k = ω/c is the wavenumber. The estimate omits the term with J₁.
+    """
     radius, speed, periods = 0.15, 0.02, 10
     ratios = []
     for ka in (1.0, 5.0, 40.0):
@@ -66,7 +69,7 @@ def test_plate_with_uniform_velocity(comm: MPI.Intracomm) -> None:
     """Only faces normal to the velocity radiate; a body that spins about its axis does not."""
     plate = mbd.reduce(box(comm, cells=(4, 2, 1)), mbd.STEEL, interfaces=["left"], num_modes=2)
     rates = np.zeros((3, plate.body.num_modes))
-    quarter = np.sqrt(0.5)
+    quarter = np.sqrt(0.5)  # of the quaternion of a quarter turn
     motion = at_rest(
         3,
         eta_rate=rates,
@@ -78,20 +81,23 @@ def test_plate_with_uniform_velocity(comm: MPI.Intracomm) -> None:
         sound = mbd.durability.radiated_power(source, motion)
         assert sound.area == pytest.approx(whole, rel=1e-9)
         assert np.allclose(sound.power, AIR * 2 * HEIGHT * WIDTH * 0.3**2, rtol=1e-9)
-        still = mbd.durability.radiated_power(source, motion, rigid_motion=False)
-        assert np.allclose(still.power, 0)
+        elastic = mbd.durability.radiated_power(source, motion, rigid_motion=False)
+        assert np.allclose(elastic.power, 0)
         end = mbd.durability.radiated_power(source, motion, where=lambda x: x[0] > LENGTH - 1e-6)
         assert end.power[0] == pytest.approx(AIR * HEIGHT * WIDTH * 0.3**2, rel=1e-9)
         expected = 20 * np.log10(0.3 / VELOCITY_REFERENCE)
         assert end.velocity_level == pytest.approx(expected, rel=1e-9)
-    turning = disc(0.1, 60)
+    round_plate = disc(0.1, 60)
     spin = at_rest(2, eta_rate=np.zeros((2, 0)), omega=np.tile([0.0, 0.0, 50.0], (2, 1)))
-    assert np.allclose(mbd.durability.radiated_power(turning, spin).power, 0)
+    assert np.allclose(mbd.durability.radiated_power(round_plate, spin).power, 0)
 
 
 @pytest.mark.slow
 def test_matrix_is_the_integral_on_the_mesh(comm: MPI.Intracomm) -> None:
-    """The skin converges to the integral of the squared velocity that UFL gives."""
+    """The matrix on the mesh is that of the integral of the squared normal velocity by UFL.
+
+    The skin has linear triangles: its matrix is equal for rigid motions, and near for the modes.
+    """
     mesh = box(comm, cells=(5, 2, 2), cell=CellType.tetrahedron)
     plate = mbd.reduce(mesh, mbd.STEEL, interfaces=["left"], num_modes=4)
     rng = np.random.default_rng(2)

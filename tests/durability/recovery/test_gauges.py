@@ -42,7 +42,7 @@ def bar() -> mbd.reduction.Reduction:
 def with_field(
     bar: mbd.reduction.Reduction, gradient: np.ndarray, curvature: np.ndarray
 ) -> mbd.reduction.Reduction:
-    """Return a reduction whose modes are u_i = G_ij x_j + C_ijk x_j x_k / 2."""
+    """Return a reduction all of whose modes are u_i = G_ij x_j + C_ijk x_j x_k / 2."""
     u = fem.Function(bar.space)
     dim = bar.space.mesh.geometry.dim
 
@@ -86,8 +86,8 @@ def test_gauges_measure_a_known_strain_field(cell: CellType, kind: str) -> None:
     if kind == "single":
         return
     rosette = body.gauge("top").history(eta)
-    flat = strain_at(TOP, G, C)[:2, :2]
-    values, vectors = np.linalg.eigh(flat)
+    in_plane = strain_at(TOP, G, C)[:2, :2]
+    values, vectors = np.linalg.eigh(in_plane)
     assert rosette.principal[0] == pytest.approx(values[::-1], rel=1e-9)
     angle = rosette.direction[0] + np.arctan2(0.6, 0.8)
     assert abs(vectors[:, 1] @ (np.cos(angle), np.sin(angle))) == pytest.approx(1.0)
@@ -127,20 +127,23 @@ def test_a_bar_in_bending_has_the_strain_of_a_beam(bar: mbd.reduction.Reduction)
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [1, 2])
 def test_grids_follow_a_curved_surface(order: int) -> None:
-    """On an ellipse, the average of ε_zz t_z² along a grid is an integral over the arc."""
+    """On an ellipse, the average of ε_zz t_z² along a grid is an integral over the arc.
+
+    Here ε_zz = 1, and t_z = dz/ds is a component of the tangent. On a plane the average is 1.
+    """
     mesh = mbd.build_mesh(ellipsoid(0.004, order), MPI.COMM_WORLD)
     ball = mbd.reduce(mesh, mbd.STEEL, interfaces={}, num_modes=1, stiffening=False)
     stretched = with_field(ball, np.diag([0.0, 0.0, 1.0]), np.zeros((3, 3, 3)))
-    a, _, c = 0.03, 0.025, 0.02
+    a, _, c = 0.03, 0.025, 0.02  # half axes of the ellipsoid
     length = 0.015
     spec = mbd.durability.GaugeSpec(CENTRE + np.array([a, 0, 0]), (0, 0, 1), length)
     gauge = mbd.gauges(stretched, {"g": spec}).body.gauge("g")
     angle = np.linspace(0, 1, 4001)
     x, z = a * np.cos(angle), c * np.sin(angle)
     arc = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x), np.diff(z)))])
-    here = np.searchsorted(arc, length / 2)
-    dz, ds = np.diff(z)[:here], np.diff(arc)[:here]
-    exact = (dz**2 / ds).sum() / arc[here]
+    end = np.searchsorted(arc, length / 2)
+    dz, ds = np.diff(z)[:end], np.diff(arc)[:end]
+    exact = (dz**2 / ds).sum() / arc[end]
     assert gauge.history([[1.0]]).strain.item() == pytest.approx(exact, rel=5e-3)
     assert exact < 0.97
 
@@ -180,22 +183,23 @@ def test_gauges_of_a_plane_body() -> None:
     field = with_field(reduction, G, np.zeros((3, 3, 3)))
     spec = mbd.durability.GaugeSpec((0.05, 0.02), (1, 0, 0), 5e-3, "rectangular")
     gauge = mbd.gauges(field, {"g": spec}).body.gauge("g")
+    # ε_xx, ε_yy, ε_xy
     assert gauge.history([[1.0, 0.0]]).surface_strain[0] == pytest.approx([1.0, -2.0, 0.4])
 
 
 def test_a_saved_body_keeps_its_gauges(bar: mbd.reduction.Reduction, tmp_path: Path) -> None:
     specs = {"a": mbd.durability.GaugeSpec("top", TILTED, 3e-3, "delta")}
-    once = mbd.gauges(bar, specs)
-    body = mbd.gauges(once, {"b": mbd.durability.GaugeSpec("top", (1, 0, 0), 3e-3)}).body
+    first = mbd.gauges(bar, specs)
+    body = mbd.gauges(first, {"b": mbd.durability.GaugeSpec("top", (1, 0, 0), 3e-3)}).body
     assert [g.name for g in body.gauges] == ["a", "b"]
     assert body.gauge("a").labels == ("a 0°", "a 60°", "a 120°")
     path = body.save(Path(MPI.COMM_WORLD.bcast(str(tmp_path))) / "bar.npz", comm=MPI.COMM_WORLD)
     loaded = mbd.ReducedBody.load(path)
     eta = np.arange(1.0, bar.body.num_modes + 1)
-    for gauge, again in zip(body.gauges, loaded.gauges, strict=True):
-        assert np.array_equal(gauge.history(eta).strain, again.history(eta).strain)
-        assert (gauge.name, gauge.length) == (again.name, again.length)
-        assert np.array_equal(gauge.angles, again.angles)
+    for gauge, loaded_gauge in zip(body.gauges, loaded.gauges, strict=True):
+        assert np.array_equal(gauge.history(eta).strain, loaded_gauge.history(eta).strain)
+        assert (gauge.name, gauge.length) == (loaded_gauge.name, loaded_gauge.length)
+        assert np.array_equal(gauge.angles, loaded_gauge.angles)
     few = body.truncated(2)
     assert few.gauge("b").history(eta[:2]).strain == pytest.approx(
         eta[:2] @ body.gauge("b").modes[0, :2]
@@ -204,7 +208,7 @@ def test_a_saved_body_keeps_its_gauges(bar: mbd.reduction.Reduction, tmp_path: P
     assert "strain gauge" in body.summary()
 
 
-FAULTS = {
+FAULTS = {  # parts of the messages, and the arguments that cause them
     "0.012 m from the surface": {"position": (0.06, 0.009, WIDTH + 0.012)},
     "on an edge of the body": {"position": (0.06, 0.0, WIDTH)},
     "is 84° from the surface": {"direction": (0.1, 0, 1)},

@@ -31,7 +31,7 @@ def bar(
 
 
 def motion(reduction: mbd.reduction.Reduction, seed: int) -> SimpleNamespace:
-    """Return coordinates with similar energies in all modes, in arbitrary units of time."""
+    """Return random coordinates at seven instants, with similar energies in all modes."""
     size = 1.0 / np.sqrt(np.diag(reduction.body.stiffness))
     eta = np.random.default_rng(seed).normal(size=(7, len(size))) * size
     return SimpleNamespace(time=np.linspace(0.0, 3e-3, 7), eta=eta)
@@ -53,16 +53,17 @@ def test_stress_modes_have_the_peak_of_the_table(
     assert body.stress is not None
     peak = body.stress.peak("von Mises", history)
     assert peak == pytest.approx(table[0].value, rel=1e-6)
+    # averages over the cells at a node are lower than the greatest stress in one cell
     averaged = body.stress.envelope("von Mises", history).value.max()
-    below = 1e-3 if cell == "tetrahedron" else -1e-9  # (a corner may belong to one cell)
-    assert averaged < (1 - below) * table[0].value
+    margin = 1e-3 if cell == "tetrahedron" else -1e-9  # a corner may belong to one cell
+    assert averaged < (1 - margin) * table[0].value
     for extreme in ("greatest", "least"):
         name = f"{extreme} principal"
         values, _ = mbd.envelope(reduction, history, name, extreme=extreme).values()
         sign = 1.0 if extreme == "greatest" else -1.0
         exact = sign * comm.allreduce((sign * values).max(initial=-np.inf), MPI.MAX)
         assert body.stress.peak(name, history, extreme=extreme) == pytest.approx(exact, rel=1e-6)
-    # a body with the first modes only
+    # a body with the first two modes only
     few = body.selected([1, 2]).stress
     part = np.where(np.arange(body.num_modes) < 2, history.eta, 0.0)
     expected = body.stress.peak("von Mises", part)
@@ -78,7 +79,7 @@ def test_without_peaks(comm: MPI.Comm) -> None:
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the texts in the pictures."""
+    """Return a list that receives the captions of the pictures."""
     from dolfinx_mbd.plotting.pictures import canvas
 
     texts: list[str] = []
@@ -140,5 +141,5 @@ def test_mechanisms_and_the_viewer_show_the_peak(drawn: list[str]) -> None:
     assert item["ranges"]["stress"] < item["peak"]
     plotting.plot_system(run, time=2e-3, quantity="von Mises", window=(200, 150))
     row = int(np.argmin(np.abs(run.time - 2e-3)))
-    now = mbd.most_stressed(reduction, history.eta[row], 1)[0].value
-    assert f"peak {1e-6 * now:.4g} MPa in one cell" in drawn[-1]
+    peak = mbd.most_stressed(reduction, history.eta[row], 1)[0].value
+    assert f"peak {1e-6 * peak:.4g} MPa in one cell" in drawn[-1]

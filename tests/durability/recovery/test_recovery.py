@@ -49,9 +49,9 @@ def loads(times: int) -> np.ndarray:
         ],
         axis=1,
     )
-    other = -end.copy()
-    other[:, 3:] -= np.cross([LENGTH, 0, 0], end[:, :3])
-    return np.stack([other, end], axis=1)
+    opposite = -end.copy()
+    opposite[:, 3:] -= np.cross([LENGTH, 0, 0], end[:, :3])
+    return np.stack([opposite, end], axis=1)
 
 
 def reduced(comm: MPI.Intracomm, cell: CellType = CellType.tetrahedron) -> mbd.reduction.Reduction:
@@ -101,10 +101,10 @@ def test_stress_is_that_of_a_direct_solution(
         u = solve_held(space, STEEL, held)
         direct = probe(interpolated(forms.stress(u, STEEL), space.mesh, 1, (3, 3)), PROBES)
         stress = recovery.at("stress", eta, PROBES)[0]
-        size = recovery.at("von Mises", eta, PROBES)[0]
-        assert np.abs(stress.reshape(-1, 9) - direct).max() < tolerance * size.max()
+        mises = recovery.at("von Mises", eta, PROBES)[0]
+        assert np.abs(stress.reshape(-1, 9) - direct).max() < tolerance * mises.max()
         values = np.sqrt(1.5 * (direct**2).sum(1) - 0.5 * direct[:, [0, 4, 8]].sum(1) ** 2)
-        assert np.abs(size - values).max() < tolerance * size.max()
+        assert np.abs(mises - values).max() < tolerance * mises.max()
 
 
 def test_pulled_and_bent_bar(bar: mbd.reduction.Reduction, recovery: Recovery) -> None:
@@ -194,11 +194,11 @@ def test_envelope_is_brute_force(
     assert np.allclose(value, best, rtol=1e-11)
     rows = np.searchsorted(history.time, time)
     assert np.array_equal(history.time[rows], time)
-    different = np.flatnonzero(when != time)  # two instants that are equal to round-off
+    different = np.flatnonzero(when != time)  # two instants have equal values up to round-off
     fields = mbd.recover(recovery, history, "von Mises")
     for k in np.unique(rows[different]):
-        here = different[rows[different] == k]
-        assert np.allclose(fields.values(int(k))[here], best[here], rtol=1e-11)
+        nodes = different[rows[different] == k]
+        assert np.allclose(fields.values(int(k))[nodes], best[nodes], rtol=1e-11)
     assert len(different) <= 0.01 * len(time)
     least = mbd.envelope(recovery, history, "stress xx", extreme="least").values()[0]
     negative = mbd.envelope(recovery, history, lambda u: -forms.stress(u, STEEL)[0, 0]).values()[0]
@@ -214,10 +214,10 @@ def test_the_law_of_the_reduction(recovery: Recovery, history: SimpleNamespace) 
 
 def test_ranks_without_cells(comm: MPI.Intracomm, tmp_path: Path) -> None:
     """A mesh of one cell leaves all ranks but one without cells."""
-    one = mbd.reduce(
+    shared = mbd.reduce(
         box(comm, cells=(1, 1, 1)), STEEL, interfaces={}, num_modes=3, stiffening=False
     )
-    recovery, eta = Recovery(one), np.array([1.0, -2.0, 1.0]) * 1e-6
+    recovery, eta = Recovery(shared), np.array([1.0, -2.0, 1.0]) * 1e-6
     alone = mbd.reduce(
         box(MPI.COMM_SELF, cells=(1, 1, 1)), STEEL, interfaces={}, num_modes=3, stiffening=False
     )
@@ -236,6 +236,7 @@ def test_ranks_without_cells(comm: MPI.Intracomm, tmp_path: Path) -> None:
 
 def test_times_are_the_nearest(recovery: Recovery, history: SimpleNamespace) -> None:
     fields = mbd.recover(recovery, history, "stress xy", times=[0.5, 0.0, 0.501])
+    # 0.5 and 0.501 may have the same nearest instant
     assert len(fields) == 3 - (
         abs(history.time - 0.5).argmin() == abs(history.time - 0.501).argmin()
     )
@@ -257,10 +258,10 @@ def test_the_same_on_any_number_of_ranks(
     assert np.allclose(values[0], values[1], rtol=0, atol=1e-9 * np.abs(values[1]).max())
     tables = [most_stressed(r, h, 5) for r, h in ((recovery, history), (serial, motion))]
     assert len(tables[0]) == 5
-    for one, other in zip(*tables, strict=True):
-        assert one.value == pytest.approx(other.value, rel=1e-9)
-        assert np.allclose(one.position, other.position, atol=1e-12)
-        assert (one.time, one.interface) == (other.time, other.interface)
+    for place, reference in zip(*tables, strict=True):
+        assert place.value == pytest.approx(reference.value, rel=1e-9)
+        assert np.allclose(place.position, reference.position, atol=1e-12)
+        assert (place.time, place.interface) == (reference.time, reference.interface)
     ends = [
         skin_stress(r).envelope("von Mises", h) for r, h in ((recovery, history), (serial, motion))
     ]
@@ -279,8 +280,8 @@ def test_skin_stress_is_the_mean_of_the_cells(
     everywhere = np.concatenate(comm.allgather(x)), np.concatenate(comm.allgather(values))
     stress = modes.values("stress", history)[9]
     for k in (0, 17, 40):
-        here = np.linalg.norm(everywhere[0] - modes.points[k], axis=1) < 1e-9
-        expected = everywhere[1][here].mean(axis=0)
+        at_node = np.linalg.norm(everywhere[0] - modes.points[k], axis=1) < 1e-9
+        expected = everywhere[1][at_node].mean(axis=0)
         assert np.allclose(stress[k], expected, rtol=0, atol=1e-10 * np.abs(stress).max())
 
 
@@ -298,7 +299,7 @@ def test_most_stressed_places_are_apart(recovery: Recovery, history: SimpleNames
         == pytest.approx(0.05 * np.linalg.norm([LENGTH, HEIGHT, WIDTH]))
     )
     assert all(a.value >= b.value for a, b in zip(table, list(table)[1:], strict=False))
-    # points at a distance from all of them have smaller values
+    # points that are farther than `apart` from all of them have smaller values
     positions = recovery.positions()
     far = np.linalg.norm(positions[:, None] - x, axis=2).min(axis=1, initial=np.inf) >= table.apart
     assert value[far].max(initial=0) <= table[9].value
@@ -322,9 +323,9 @@ def test_plane_body(comm: MPI.Intracomm, plane: forms.Plane) -> None:
     recovery = Recovery(few, stress=STEEL, plane=plane)
     eta = np.array([1.0, -2.0, 3.0, 1.0]) * 1e-6
     s = recovery.at("stress", eta, [[0.031, 0.021], [0.112, 0.0071]])[0]
-    across = 0.3 * (s[:, 0, 0] + s[:, 1, 1]) if plane == "strain" else 0.0
+    normal_stress = 0.3 * (s[:, 0, 0] + s[:, 1, 1]) if plane == "strain" else 0.0
     assert np.abs(s).max() > 1e5
-    assert np.allclose(s[:, 2, 2], across, rtol=1e-12)
+    assert np.allclose(s[:, 2, 2], normal_stress, rtol=1e-12)
     assert not s[:, 2, :2].any()
     direct = interpolated(forms.stress(few.displacement(eta), STEEL, plane=plane), mesh, 1, (2, 2))
     x = np.array([[0.031, 0.021, 0], [0.112, 0.0071, 0]])
@@ -340,7 +341,7 @@ def test_written_fields(
     history: SimpleNamespace,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The values of each instant are passed to the file, and the files exist."""
+    """The values of each instant are passed to the file; three files are written."""
     written = recorded(monkeypatch)
     folder = comm.bcast(tmp_path, root=0) / "new"
     recovery.write(folder / "run.bp", history, ["von Mises", "principal", "stress"], stride=100)

@@ -56,21 +56,21 @@ def test_loads_at_the_ends_are_found_in_every_section(
 ) -> None:
     """Forces and moments about the point satisfy statics to round-off on any mesh."""
     force, moment = np.array([1000.0, -200.0, 300.0]), np.array([5.0, -7.0, 11.0])
-    other = -(moment + np.cross([LENGTH, 0, 0], force))
-    wrenches = np.array([[[*-force, *other], [*force, *moment]]])
+    left_moment = -(moment + np.cross([LENGTH, 0, 0], force))
+    wrenches = np.array([[[*-force, *left_moment], [*force, *moment]]])
     forces = section_forces(recovery, static_eta(bar.body, wrenches), MIDDLE, normal)
     sign = np.sign(normal[0])
     assert np.allclose(forces.force, sign * force, atol=1e-6)
     lever = bar.body.interface("right").point - MIDDLE
-    about = moment + np.cross(lever, force)
-    assert np.allclose(forces.moment, sign * about, atol=1e-7)
+    moment_about_point = moment + np.cross(lever, force)
+    assert np.allclose(forces.moment, sign * moment_about_point, atol=1e-7)
     n = np.array(normal) / np.linalg.norm(normal)
     assert forces.normal == pytest.approx(sign * force @ n, rel=1e-8)
-    assert forces.torsion == pytest.approx(sign * about @ n, rel=1e-7)
+    assert forces.torsion == pytest.approx(sign * moment_about_point @ n, rel=1e-7)
     assert np.allclose(forces.axes.T @ forces.axes, np.eye(3), atol=1e-14)
     assert np.linalg.det(forces.axes) == pytest.approx(1)
-    both = np.concatenate([forces.normal, forces.shear[0]])
-    assert np.linalg.norm(both) == pytest.approx(np.linalg.norm(force), rel=1e-8)
+    components = np.concatenate([forces.normal, forces.shear[0]])
+    assert np.linalg.norm(components) == pytest.approx(np.linalg.norm(force), rel=1e-8)
     assert forces.bending.shape == (1, 2)
 
 
@@ -83,10 +83,10 @@ def test_axes_of_the_section(recovery: Recovery) -> None:
 
 @pytest.mark.parametrize("x", [LENGTH / 2, LENGTH / 3, 0.3 * LENGTH + 0.001])
 def test_spinning_bar(corrected: mbd.reduction.Reduction, x: float) -> None:
-    """N = ρAΩ²/2 ((l/2)² − (x − l/2)²) of a bar that spins freely about its centre."""
+    """N = ρAΩ²/2 ((l/2)² − (x − l/2)²) of a bar of length l that spins freely about its centre."""
     speed = 300.0
     body = corrected.body
-    H = body.second_moments[1:, 0]
+    H = body.second_moments[1:, 0]  # ∫ρ ψ_k xᵀ
     centrifugal = (np.trace(H, axis1=1, axis2=2) - H[:, 2, 2]) * speed**2  # modal forces
     motion = SimpleNamespace(
         time=np.zeros(1),

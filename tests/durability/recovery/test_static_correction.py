@@ -55,7 +55,10 @@ def truncated(bar: mbd.reduction.Reduction, count: int) -> mbd.reduction.Reducti
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged"])
 def test_work_of_the_unit_loads(comm: MPI.Intracomm, kind: Any) -> None:
-    """Ψᵀf from the body's data equals ΨᵀK u_f from the mesh; u_f contains no rigid motion."""
+    """Ψᵀf from the body's data equals ΨᵀK u_f from the mesh; u_f contains no rigid motion.
+
+    Ψ are the modes of the body, f the unit loads and u_f their displacements.
+    """
     mesh = box(comm, cells=(6, 2, 2), cell=CellType.tetrahedron)
     names = ["left", "right"]
     bar = mbd.reduce(
@@ -95,13 +98,13 @@ def test_work_of_the_unit_loads_on_a_plate(comm: MPI.Intracomm) -> None:
     interfaces = mesh_interfaces(mesh, plate.space, {"end": 1}, options["facet_tags"])
     cases = static_cases(problem, interfaces)
     work = gram(comm, plate.modes, multiply(problem.stiffness, cases.displacements))
-    assert work.shape == (4, 9)
+    assert work.shape == (4, 9)  # 6 products of the spin and a plane wrench
     assert (np.abs(plane_unit_work(plate.body, 2) - work) <= 1e-9 * np.abs(work).max(axis=0)).all()
     motion = SimpleNamespace(
         time=np.zeros(1), eta=np.zeros((1, 4)), wrenches={"end": np.arange(6.0)[None]}
     )
     _, factors = Recovery(with_correction(plate, cases)).motion(motion)
-    assert np.array_equal(factors[0, 4:], [0, 0, 0, 0, 0, 0, 0, 1, 5])
+    assert np.array_equal(factors[0, 4:], [0, 0, 0, 0, 0, 0, 0, 1, 5])  # Fx, Fy, Mz = 0, 1, 5
     problem.destroy()
 
 
@@ -174,7 +177,7 @@ def rod() -> tuple[mbd.fem.TaggedMesh, mbd.reduction.Reduction]:
 def test_few_modes_in_a_mechanism(rod: tuple[mbd.fem.TaggedMesh, mbd.reduction.Reduction]) -> None:
     """With the correction, three of the eleven modes give the stress near the joints.
 
-    Without it even all eleven modes have an error of a third there, because the inertia load of the
+    Without it even all eleven modes have an error above 10 % there, because the inertia load of the
     rod needs many fixed-interface modes. The section force is the force of the joint minus the
     inertia force of the part between the joint and the section.
     """
@@ -229,7 +232,7 @@ def test_bad_input(comm: MPI.Intracomm) -> None:
     recovery = Recovery(with_correction(bar, cases))
     n, zero = bar.body.num_modes, np.zeros((2, 6))
     motion = SimpleNamespace(time=np.zeros(2), eta=np.zeros((2, n)), omega=np.zeros((2, 3)))
-    assert recovery.motion(motion)[1].shape == (2, n + 18)
+    assert recovery.motion(motion)[1].shape == (2, n + 18)  # 6 products of the spin, 2 wrenches
     motion.wrenches = {"left": zero[:1], "right": zero}
     with pytest.raises(mbd.errors.InputError, match=r"shape \(2, 6\)") as error:
         recovery.motion(motion)

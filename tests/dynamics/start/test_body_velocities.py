@@ -50,7 +50,10 @@ def test_a_free_body_has_only_the_velocity_that_it_specifies(centre, flexible: b
 
 
 def test_joints_permit_a_spin_or_not() -> None:
-    """A welded tail follows without a spin; of a ball joint, the spin about the radius is zero."""
+    """A tail welded to a moving ball does not spin, nor does a bob about its radius to its joint.
+
+    The velocity (0, 3, -1) at the radius (2, 0, 0) requires the angular velocity (0, 0.5, 1.5).
+    """
     ball = RigidBody(
         "ball", 1.0, [0.01] * 3, frames={"c": Frame()}, position=(0, 0, 1), velocity=(1, 0, 0)
     )
@@ -76,7 +79,7 @@ def test_joints_permit_a_spin_or_not() -> None:
 
 
 def double_pendulum(first: float | None, second: float | None) -> System:
-    """Return a double pendulum whose hinges have initial rates, or none."""
+    """Return a double pendulum whose bars have initial angular velocities about z, or None."""
     ends = {"a": Frame((-0.5, 0, 0)), "b": Frame((0.5, 0, 0))}
     ground = Ground({"o": Frame()})
     bars = [
@@ -110,7 +113,7 @@ def test_the_rest_has_the_smallest_kinetic_energy() -> None:
     state = consistent_state(system)
     np.testing.assert_allclose(state.v[3:6], (0, 0, 2.0), atol=1e-12)
     second = state.v[11]
-    # v_c = 2 + ω/2, T = ½ m v_c² + ½ J ω²: dT/dω = 0
+    # the knee moves with 2 m/s: v_c = 2 + ω/2, T = ½ m v_c² + ½ J ω², and dT/dω = 0
     J = (1.0 + 0.01) / 12
     assert second == pytest.approx(-0.5 * 2.0 / (0.25 + J), rel=1e-9)
 
@@ -179,7 +182,7 @@ def test_rigid_rods_without_inertia_about_their_axis() -> None:
 
 
 def test_a_run_starts_from_another_mechanism_with_the_same_bodies() -> None:
-    """The pivot of a spinning double pendulum breaks: both momenta and the turns are kept."""
+    """The pivot of a spinning double pendulum breaks: momenta and turns of the knee are kept."""
     system = double_pendulum(30.0, None)
     run = simulate(system, t_end=0.5, dt=1e-3)
     free = System(system.bodies, [joint for joint in system.joints if joint.name == "knee"])
@@ -193,9 +196,9 @@ def test_a_run_starts_from_another_mechanism_with_the_same_bodies() -> None:
     momenta = flight.momenta()
     np.testing.assert_allclose(momenta, np.tile(momenta[0], (len(flight), 1)), atol=1e-3)
     assert np.ptp(flight.energies().total) < 1e-3 * flight.energies().total[0]
-    other = System([RigidBody("one", 1.0, [1.0] * 3), FlexibleBody("two", rod())])
+    other_kind = System([RigidBody("one", 1.0, [1.0] * 3), FlexibleBody("two", rod())])
     with pytest.raises(InputError, match="'two'"):
-        run.state_for(other)
+        run.state_for(other_kind)
     stranger = System([RigidBody("three", 1.0, [1.0] * 3)])
     with pytest.raises(InputError, match=r"no body of the system .* 'one', 'two'"):
         run.state_for(stranger)

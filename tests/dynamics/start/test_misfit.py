@@ -27,6 +27,7 @@ RUN = {"t_end": 0.1, "dt": 1e-3}
 
 def link(name, length, start, end, offset, tilt):  # type: ignore[no-untyped-def]
     """Return a bar between two points, whose second frame has an offset and a tilt."""
+    # half of the angle of the bar to the x axis
     half = 0.5 * np.arctan2(end[1] - start[1], end[0] - start[0])
     axes = np.array([[1, 0, 0], [0, np.cos(tilt), -np.sin(tilt)], [0, np.sin(tilt), np.cos(tilt)]])
     return RigidBody.box(
@@ -41,22 +42,26 @@ def link(name, length, start, end, offset, tilt):  # type: ignore[no-untyped-def
 
 
 def four_bar(offset=0.0, tilt=0.0, *, hinges=True, scale=1.0, **settings):  # type: ignore[no-untyped-def]
-    """Return a four-bar linkage, whose coupler may have an offset and a tilted axis."""
+    """Return a four-bar linkage, whose coupler may have an offset and a tilted axis.
+
+    With `hinges`, all four joints are revolute, so that 3 of the 20 constraints are redundant.
+    """
     pin, pivot = np.array([CRANK, 0.0]), np.array([FRAME, 0.0])
     chord = pivot - pin
     length = np.linalg.norm(chord)
-    along = (length**2 + COUPLER**2 - ROCKER**2) / (2 * length)
-    across = np.sqrt(COUPLER**2 - along**2)
-    top = pin + (along * chord + across * np.array([-chord[1], chord[0]])) / length
+    # the joint of coupler and rocker: the foot of its height on the chord, and the height
+    foot = (length**2 + COUPLER**2 - ROCKER**2) / (2 * length)
+    height = np.sqrt(COUPLER**2 - foot**2)
+    top = pin + (foot * chord + height * np.array([-chord[1], chord[0]])) / length
     ground = Ground({"crank": Frame(), "rocker": Frame((FRAME * scale, 0, 0))})
     crank = link("crank", CRANK * scale, (0, 0), pin * scale, 0.0, 0.0)
     coupler = link("coupler", COUPLER * scale, pin * scale, top * scale, offset, tilt)
     rocker = link("rocker", ROCKER * scale, pivot * scale, top * scale, 0.0, 0.0)
-    two, three = (revolute, revolute) if hinges else (cylindrical, spherical)
+    crank_joint, rocker_joint = (revolute, revolute) if hinges else (cylindrical, spherical)
     joints = [
         revolute("1", ground.frame("crank"), crank.frame("start")),
-        two("2", crank.frame("end"), coupler.frame("start")),
-        three("3", coupler.frame("end"), rocker.frame("end")),
+        crank_joint("2", crank.frame("end"), coupler.frame("start")),
+        rocker_joint("3", coupler.frame("end"), rocker.frame("end")),
         revolute("4", ground.frame("rocker"), rocker.frame("start")),
     ]
     settings.setdefault("gravity", (0, -9.81, 0))
@@ -117,8 +122,8 @@ def test_a_misfit_is_in_the_files(tmp_path) -> None:  # type: ignore[no-untyped-
     system = four_bar(1e-9)
     path = tmp_path / "run.ckpt"
     run = simulate(system, **RUN, redundant="keep", path=path)
-    again = resume(path, four_bar(1e-9))
-    assert np.array_equal(again.q, run.q)
+    resumed = resume(path, four_bar(1e-9))
+    assert np.array_equal(resumed.q, run.q)
     loaded = Solution.load(run.save(tmp_path / "run.npz"), system)
     assert np.array_equal(loaded.constraint_violation(), run.constraint_violation())
     assert np.array_equal(forces(loaded), forces(run))
@@ -130,10 +135,10 @@ def test_kinematics_of_hinges_that_do_not_fit_exactly() -> None:
     exact = kinematic_analysis(four_bar(hinges=False, drivers=drive), times)
     run = kinematic_analysis(four_bar(1e-9, drivers=drive), times)
     for key in ("position", "velocity", "acceleration", "omega"):
-        one, other = getattr(run.body("coupler"), key), getattr(exact.body("coupler"), key)
-        assert np.allclose(one, other, atol=1e-7 * np.abs(other).max())
-    ours, theirs = run.joint("drive").moment, exact.joint("drive").moment
-    assert np.allclose(ours, theirs, atol=1e-6 * np.abs(theirs).max())
+        value, expected = getattr(run.body("coupler"), key), getattr(exact.body("coupler"), key)
+        assert np.allclose(value, expected, atol=1e-7 * np.abs(expected).max())
+    moment, exact_moment = run.joint("drive").moment, exact.joint("drive").moment
+    assert np.allclose(moment, exact_moment, atol=1e-6 * np.abs(exact_moment).max())
 
 
 def test_a_position_near_a_singular_one_is_not_redundant() -> None:

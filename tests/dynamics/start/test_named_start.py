@@ -74,8 +74,8 @@ def test_contradictions() -> None:
 def test_a_state_starts_without_the_rates_of_joints() -> None:
     """Specified velocities, or those of a run, replace the initial rates of joints."""
     run = simulate(hinged(2.0), t_end=0.1, dt=0.01)
-    more = simulate(hinged(5.0), t_end=0.2, dt=0.01, start=run.final_state)
-    assert more.v[0, 5] == run.v[-1, 5]
+    continued = simulate(hinged(5.0), t_end=0.2, dt=0.01, start=run.final_state)
+    assert continued.v[0, 5] == run.v[-1, 5]
     assert consistent_state(hinged(2.0), v=np.zeros(6)).v[5] == 0.0
 
 
@@ -102,9 +102,9 @@ def test_states_by_name() -> None:
     np.testing.assert_allclose(v[6:], [0, 0, 0, 7, 8, 9, 0.1, 0.2], atol=1e-12)
     body = simulate(system, t_end=1e-4, dt=1e-5, start=state).body("rod")
     np.testing.assert_allclose(body.omega[0], (7, 8, 9), atol=1e-12)
-    again = consistent_state(system, elastic_start="undeformed", q={"rod": q[7:]}, v={"bar": v[:6]})
-    np.testing.assert_allclose(again.q[7:], q[7:], atol=1e-15)
-    np.testing.assert_allclose(again.v[:6], v[:6], atol=1e-12)
+    same = consistent_state(system, elastic_start="undeformed", q={"rod": q[7:]}, v={"bar": v[:6]})
+    np.testing.assert_allclose(same.q[7:], q[7:], atol=1e-15)
+    np.testing.assert_allclose(same.v[:6], v[:6], atol=1e-12)
 
 
 def test_joints_determine_the_other_values() -> None:

@@ -99,7 +99,7 @@ def blade(axial: int, radius: float, speed: float) -> System:
 
 
 def elastic_residual(system: System, state: State) -> float:
-    """Return the elastic residual relative to the forces on the body."""
+    """Return the largest elastic residual relative to the largest elastic force."""
     at = Assembler(system)
     at.q[:], at.v[:], at.a[:], at.lam[:] = state.q, state.v, state.a, state.lam
     at.residual(state.time)
@@ -122,7 +122,7 @@ def test_the_derivative_is_that_of_the_elastic_rows(
     """The derivative equals differences of the residual after the constraints are restored."""
     system, t = mechanism()
     random = np.random.default_rng(0)
-    e = system.elastic
+    e = system.elastic  # the velocities of elastic coordinates
     at, restore = Assembler(system), partial(restore_state, free=system.rigid)
     at.q[:] = np.concatenate([body.initial_coordinates() for body in system.bodies])
     restore(at, t, np.zeros(system.num_velocities), rates)
@@ -132,7 +132,7 @@ def test_the_derivative_is_that_of_the_elastic_rows(
     deformed[e] = 3e-5 * random.normal(size=len(e))
     at.move(at.q.copy(), deformed)
     restore(at, t, v, rates)
-    columns, slope = elastic_derivative(at, t, rates, 0.3)
+    columns, slope = elastic_derivative(at, t, rates, 0.3)  # a length of the mechanism, m
     q, step = at.q.copy(), 1e-7
     for j in range(len(e)):
         rows = []
@@ -175,8 +175,8 @@ def test_independent_bodies_share_differences(
         "_affected",
         lambda s, moved: np.ones((s.num_constraints + len(s.elastic), moved.shape[1]), dtype=bool),
     )
-    for one, two in zip(together, elastic_derivative(at, t, {}, 0.3), strict=True):
-        assert np.abs(one - two).max() <= 1e-9 * np.abs(two).max()
+    for value, expected in zip(together, elastic_derivative(at, t, {}, 0.3), strict=True):
+        assert np.abs(value - expected).max() <= 1e-9 * np.abs(expected).max()
 
 
 @pytest.mark.filterwarnings("ignore::dolfinx_mbd.errors.ModelRangeWarning")
@@ -186,8 +186,9 @@ def test_independent_bodies_share_differences(
 def test_a_blade_on_a_hub(radius: float, axial: int, gamma: float) -> None:
     """The place w = r + x + u of a point obeys w″ + β²w = 0 with β² = ρΩ²/E, w(0) = r, w′(L) = 1.
 
-    The bending modes are not loaded; without axial modes nothing is. Without stiffening a fast
-    blade is unstable in bending, but its balance exists.
+    r is the radius of the hub, x the distance from the root, u the displacement and Ω the speed,
+    `gamma` √(EI/(ρAL⁴)). The bending modes are not loaded; without axial modes nothing is. Without
+    stiffening a fast blade is unstable in bending, but its balance exists.
     """
     speed = gamma * np.sqrt(YOUNG * SIDE**2 / 12 / DENSITY / LENGTH**4)
     system = blade(axial, radius, speed)
@@ -198,11 +199,11 @@ def test_a_blade_on_a_hub(radius: float, axial: int, gamma: float) -> None:
         assert elastic_residual(system, state) < 1e-9
         eta = state.q[system.q_slices[2]][7:]
         assert np.abs(eta[:2]).max() < 1e-9 * exact
-        stretch = eta[2:] @ (-1.0) ** np.arange(axial)
+        stretch = eta[2:] @ (-1.0) ** np.arange(axial)  # axial modes are ±1 at the tip
         if axial == 10:
             assert stretch == pytest.approx(exact, rel=1e-4)
-        again = consistent_state(system, q=state.q, v=state.v)
-        assert np.abs(again.q - state.q).max() < 1e-9 * LENGTH
+        repeated = consistent_state(system, q=state.q, v=state.v)
+        assert np.abs(repeated.q - state.q).max() < 1e-9 * LENGTH
         run = simulate(system, t_end=5e-4, dt=1e-5, start=state)
         # an undeformed start rings with twice the stretch, a step turns the hub by up to 0.016 rad
         assert np.ptp(run.q[:, system.q_slices[2]][:, 7:], axis=0).max() < 2e-3 * exact
@@ -226,7 +227,10 @@ def pulled_bar(pull: float, curvature: float) -> tuple[System, float]:
 
 
 def test_a_load_with_and_without_an_equilibrium() -> None:
-    """k u = F₀ + k₂ u² has a solution while 4 k₂ F₀ < k², so up to the load p = k/(2√(k₂ F₀))."""
+    """k u = F₀ + k₂ u² has a solution while 4 k₂ F₀ < k².
+
+    If F₀ and k₂ are multiplied by the share p of the load, it exists up to p = k/(2√(k₂ F₀)).
+    """
     pull = 1e4
     _, k = pulled_bar(pull, 0.0)
     for share in (0.5, 0.99):
@@ -235,8 +239,8 @@ def test_a_load_with_and_without_an_equilibrium() -> None:
         u = (k - np.sqrt(k**2 - 4 * curvature * pull)) / (2 * curvature)
         state = consistent_state(system)
         assert state.q[-1] == pytest.approx(u, rel=1e-9)
-        again = consistent_state(system, q=state.q, v=state.v)
-        assert again.q[-1] == pytest.approx(u, rel=1e-9)
+        repeated = consistent_state(system, q=state.q, v=state.v)
+        assert repeated.q[-1] == pytest.approx(u, rel=1e-9)
     system, _ = pulled_bar(pull, 2.0 * k**2 / (4 * pull))
     with pytest.raises(EquilibriumError, match="elastic_start='undeformed'") as error:
         consistent_state(system)
@@ -262,7 +266,7 @@ def test_loads_in_steps_lead_to_the_same_balance() -> None:
 
 
 def test_an_unstable_balance_gives_a_warning() -> None:
-    """Beyond k = 2 k₂ u, on the other branch, the load grows faster than the elastic force."""
+    """At the larger solution of k u = F₀ + k₂ u², 2 k₂ u > k: the load grows faster than k u."""
     pull = 1e4
     _, k = pulled_bar(pull, 0.0)
     curvature = 0.75 * k**2 / (4 * pull)

@@ -36,7 +36,7 @@ CRANK = {"crank_radius": 0.15, "crank_mass": 0.36, "piston_mass": 0.0755}
 
 
 def evaluated(system: System, state) -> Assembler:
-    """Return an assembler with the residual of a state."""
+    """Return an assembler that contains a state and its residual."""
     eqs = Assembler(system)
     eqs.q[:], eqs.v[:], eqs.a[:], eqs.lam[:] = state.q, state.v, state.a, state.lam
     eqs.residual(state.time)
@@ -65,12 +65,12 @@ def test_all_levels_are_consistent(elastic: str) -> None:
 
 def test_a_quasi_static_start_does_not_ring() -> None:
     system = slider_crank(slender_rod(), speed=150.0, angle=0.7, damping_ratio=0.0, **CRANK)
-    ranges = {}
+    variations = {}
     for elastic in ("quasi-static", "undeformed"):
         run = simulate(system, t_end=2e-3, dt=2e-6, elastic_start=elastic)  # type: ignore[arg-type]
         axial = run.joint("piston pin").force[:, 0]
-        ranges[elastic] = np.abs(np.diff(axial)).sum()
-    assert ranges["quasi-static"] < 0.2 * ranges["undeformed"]
+        variations[elastic] = np.abs(np.diff(axial)).sum()
+    assert variations["quasi-static"] < 0.2 * variations["undeformed"]
 
 
 def test_a_driver_may_run_up_from_rest() -> None:
@@ -92,22 +92,22 @@ def test_quasi_static_deflection_under_gravity() -> None:
     length, side, density, young = 0.3, 0.008, 7870.0, 2e11
     rod = slender_rod(length, side, young, density, bending=1, axial=1)
     body = FlexibleBody("rod", rod)
-    along = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])
+    axes = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])
     slot = RigidBody(
         "slot",
         0.1,
         [1e-4] * 3,
-        frames={"a": Frame(), "b": Frame((0, 0, 0), along)},
+        frames={"a": Frame(), "b": Frame((0, 0, 0), axes)},
         position=(length, 0, 0),
     )
-    ground = Ground({"a": Frame(), "b": Frame((length, 0, 0), along)})
+    ground = Ground({"a": Frame(), "b": Frame((length, 0, 0), axes)})
     joints = [
         cylindrical("a", ground.frame("a"), body.frame("big_end")),
         spherical("b", body.frame("small_end"), slot.frame("a")),
         prismatic("c", ground.frame("b"), slot.frame("b")),
     ]
     state = consistent_state(System([ground, body, slot], joints, gravity=(0, -9.81, 0)))
-    second = side**4 / 12
+    area_moment = side**4 / 12
     eta = (
         -density
         * side**2
@@ -115,7 +115,7 @@ def test_quasi_static_deflection_under_gravity() -> None:
         * length
         * 2
         / np.pi
-        / (young * second * np.pi**4 / (2 * length**3))
+        / (young * area_moment * np.pi**4 / (2 * length**3))
     )
     assert np.isclose(state.q[7], eta, rtol=1e-9)
 
@@ -123,11 +123,11 @@ def test_quasi_static_deflection_under_gravity() -> None:
 def test_positions_are_solved_for() -> None:
     """Joints close although bodies are placed roughly, and the driven angle is exact."""
     system = slider_crank(rigid_rod(length=0.3, mass=0.15), speed=10.0, angle=0.5, **CRANK)
-    rough = consistent_state(system)
-    moved = rough.q.copy()
+    exact = consistent_state(system)
+    moved = exact.q.copy()
     moved[system.q_slices[3]][:3] += [0.02, -0.03, 0.01]
     state = consistent_state(system, q=moved)
-    assert np.allclose(state.q, rough.q, atol=1e-12)
+    assert np.allclose(state.q, exact.q, atol=1e-12)
     assert np.isclose(state.angles[0], 0.5)
 
 
@@ -155,11 +155,11 @@ def planar_crank(pins: bool) -> System:
         frames={"pin": Frame(), "guide": Frame((0, 0, 0), ALONG_X)},
         position=(0.4, 0, 0),
     )
-    two, three = (revolute, revolute) if pins else (cylindrical, spherical)
+    crank_joint, piston_joint = (revolute, revolute) if pins else (cylindrical, spherical)
     joints = [
         revolute("main", ground.frame("main"), crank.frame("a")),
-        two("crank pin", crank.frame("b"), rod.frame("a")),
-        three("piston pin", rod.frame("b"), piston.frame("pin")),
+        crank_joint("crank pin", crank.frame("b"), rod.frame("a")),
+        piston_joint("piston pin", rod.frame("b"), piston.frame("pin")),
         prismatic("guide", ground.frame("guide"), piston.frame("guide")),
     ]
     return System([ground, crank, rod, piston], joints)
@@ -177,7 +177,7 @@ def test_redundant_constraints_are_named() -> None:
 
 @pytest.mark.parametrize("redundant", ["drop", "keep"])
 def test_redundant_constraints_can_be_left_out(redundant: str) -> None:
-    """The motion is that without redundancy; if all are kept, the forces have least norm."""
+    """The motion is that without redundancy; with all constraints, the forces have least norm."""
     rates = {"main": 20.0}
     plain = simulate(planar_crank(pins=False), t_end=0.1, dt=1e-3, start=rates)
     run = simulate(planar_crank(pins=True), t_end=0.1, dt=1e-3, start=rates, redundant=redundant)
@@ -192,11 +192,12 @@ def test_redundant_constraints_can_be_left_out(redundant: str) -> None:
         assert norms[id(run)] <= norms[id(plain)] * (1 + 1e-9)
     a = run.sensor("piston", (0, 0, 0), "acceleration")
     pull = run.projected().joint("piston pin").force
+    # The force is in the axes of the rod, which has the direction (cos, sin)
     direction = run.sensor("piston", "pin") - run.sensor("rod", "a")
-    axial = (
+    along_x = (
         np.sum(pull[:, :1] * direction[:, :1] / 0.3, axis=1) - pull[:, 1] * direction[:, 1] / 0.3
     )
-    assert np.allclose(axial, 1.0 * a[:, 0], atol=2e-3 * np.abs(a).max())
+    assert np.allclose(along_x, 1.0 * a[:, 0], atol=2e-3 * np.abs(a).max())
 
 
 def test_constraints_that_are_redundant_only_at_the_start_are_reported() -> None:

@@ -28,7 +28,7 @@ def engine(cylinders: int = 4) -> System:
 
 
 def chain(kind: str = "spherical", spring: float = 0.0, count: int = 12) -> System:
-    """Return a chain of rigid bars on a curve, with springs between each two of them."""
+    """Return a chain of rigid bars on a curve, with torsion springs `spring` between them."""
     curve = mbd.mechanism.Curve.of(lambda u: (u, 0.3 * u**2, 0.0), -2.0, 2.0, count=60)
     ground = mbd.Ground({"curve": mbd.Frame()})
     ends = {"a": mbd.Frame(), "b": mbd.Frame((1.0, 0.0, 0.0))}
@@ -71,14 +71,14 @@ def test_the_motion_is_that_with_a_factor_of_each_iteration(
     state, stepper = run(system, dt, 100, tolerance=1e-10)
     assert isinstance(stepper.corrector.factor, BodyFactor)
     monkeypatch.setattr(body_factor, "_FEWEST_UNKNOWNS", 10**6)
-    fresh, without = run(system, dt, 100, tolerance=1e-10, reuse=False)
-    assert isinstance(without.corrector.factor, DenseFactor)
+    expected, renewing = run(system, dt, 100, tolerance=1e-10, reuse=False)
+    assert isinstance(renewing.corrector.factor, DenseFactor)
     assert stepper.factorizations <= 5
     round_off = 1e-13 / dt**2  # of accelerations, as that of angles of about 1 rad is 1e-13
     for key, allowed, floor in (("q", 1e-8, 0), ("v", 1e-7, 0), ("a", 1e-5, 1), ("lam", 1e-5, 1)):
-        one, other = getattr(state, key), getattr(fresh, key)
-        limit = allowed * np.abs(other).max(initial=floor) + round_off * (key == "a")
-        assert np.abs(one - other).max() < limit, key
+        value, reference = getattr(state, key), getattr(expected, key)
+        limit = allowed * np.abs(reference).max(initial=floor) + round_off * (key == "a")
+        assert np.abs(value - reference).max() < limit, key
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -132,17 +132,17 @@ def test_a_stepper_continues_identically_from_memory() -> None:
     """The memory contains the matrices, the joints and the use of the factor."""
     system, dt = engine(), 1e-5
     state, stepper = run(system, dt, 50)
-    other = Stepper(system)
-    other.restore(stepper.memory())
+    restored = Stepper(system)
+    restored.restore(stepper.memory())
     for _ in range(20):
-        state, same = stepper.step(state, dt), other.step(state, dt)
+        state, same = stepper.step(state, dt), restored.step(state, dt)
         for key in ("q", "v", "a", "lam"):
             np.testing.assert_array_equal(getattr(same, key), getattr(state, key))
-    assert other.factorizations == stepper.factorizations
-    one, two = (s.corrector.factor for s in (stepper, other))
-    assert isinstance(one, BodyFactor)
-    assert isinstance(two, BodyFactor)
-    assert one.steps == two.steps
+    assert restored.factorizations == stepper.factorizations
+    factor, restored_factor = (s.corrector.factor for s in (stepper, restored))
+    assert isinstance(factor, BodyFactor)
+    assert isinstance(restored_factor, BodyFactor)
+    assert factor.steps == restored_factor.steps
 
 
 def test_small_systems_and_strong_couplings_have_complete_factors() -> None:
@@ -153,7 +153,7 @@ def test_small_systems_and_strong_couplings_have_complete_factors() -> None:
 
 
 def test_a_slow_new_factor_is_followed_by_one_of_the_complete_matrix() -> None:
-    """A factor that has been used for several steps is followed by one of bodies."""
+    """A factor of bodies that was used for several steps is followed by another one of bodies."""
     system, dt = chain(), 1e-3
     state, stepper = run(system, dt, 10)
     corrector = stepper.corrector

@@ -29,7 +29,7 @@ MASS, FREQUENCY = 1e-3, 20.0
 
 
 def oscillator(machine: float, *, hung_from_machine: bool) -> Solution:
-    """Simulate 1 s of a part of 1 g on a spring, on the ground or on a bolted machine."""
+    """Simulate 0.5 s of a part of 1 g on a spring from the ground or from a bolted machine."""
     ground = Ground({"bolt": Frame(), "spring": Frame((0, 5, 0))})
     heavy = RigidBody(
         "machine",
@@ -69,7 +69,7 @@ def test_a_heavy_body_at_rest_does_not_change_the_motion_of_a_light_one(
 
 
 def test_a_body_without_forces_on_a_stiff_support_converges() -> None:
-    """The forces on a body are the round-off of its support, 1e9 N/m; another body turns fast."""
+    """The only forces on a body are round-off of its support, 1e9 N/m; another body turns fast."""
     ground = Ground({"axle": Frame(), "support": Frame((3.0, 0.7, 0.1))})
     rotor = RigidBody("rotor", 10.0, [0.1] * 3, (0.1, 0, 0), frames={"axle": Frame()})
     block = RigidBody(
@@ -98,9 +98,10 @@ def test_a_body_without_forces_on_a_stiff_support_converges() -> None:
 @pytest.mark.parametrize("mass", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("pull", [1e4, 1e6])
 def test_a_small_torque_of_a_drive_beside_large_forces(mass: float, pull: float) -> None:
-    """A drive turns a light disc, the load acts on a heavy disc bolted to it: M(t) = T(t).
+    """A drive turns a light disc, and its torque is the load on a heavy disc bolted to it.
 
-    An error ε of the angle causes the torque J ε/(β dt²) with the inertia of both discs.
+    The speed is constant. An error ε of the angle causes the torque J ε/(β dt²) with the inertia of
+    both discs.
     """
 
     def load(t: float) -> float:

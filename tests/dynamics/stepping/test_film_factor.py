@@ -40,14 +40,16 @@ def test_solution_is_that_of_the_matrix() -> None:
     groups = [slice(0, 12), slice(12, 25), np.arange(25, n)]
     matrices = [rng.normal(size=(m, m)) + 10 * np.eye(m) for m in (12, 13, 5)]
     parts = [(k, np.linalg.inv(matrix)) for k, matrix in zip(groups, matrices, strict=True)]
+    # S = Q T Qᵀ + P₀ᵀ D P₁ with rows and columns of the joints: T contains matrices of groups of
+    # bodies, Q the rotations since then, P the connections of films and joints, D blocks of films
     T = block_diag(*matrices)
-    columns = np.array([0, 12])
+    columns = np.array([0, 12])  # of the translations that rotate
     first, last = Rotation.random(2, rng=1).as_matrix(), Rotation.random(2, rng=2).as_matrix()
     mass, increments = rng.normal(size=(n, n)), rng.normal(size=n)
     bodies = BodyInverses(DT, mass, parts, columns, first)
-    still = np.tile(np.eye(3), (2, 1, 1))
-    none = [np.zeros((films, films))]
-    factor = FilmFactor(bodies, still, rng.normal(size=(2, films + joints, n)), none)
+    unrotated = np.tile(np.eye(3), (2, 1, 1))
+    no_films = [np.zeros((films, films))]
+    factor = FilmFactor(bodies, unrotated, rng.normal(size=(2, films + joints, n)), no_films)
     b = rng.normal(size=(n + joints, 2))
     for rotations in (first, last):
         P = rng.normal(size=(2, films + joints, n))
@@ -103,8 +105,8 @@ def test_films_with_accurate_forces_keep_their_derivatives() -> None:
     """A film is renewed if its force differs from the prediction, otherwise its matrix is kept."""
     steps, state = stepper()
     corrector, eqs = steps.corrector, steps.assembler
-    still = np.zeros(steps.system.num_velocities)
-    step = Step(state, DT, state.time, steps.formulas.derivatives(DT), still, still)
+    zero = np.zeros(steps.system.num_velocities)
+    step = Step(state, DT, state.time, steps.formulas.derivatives(DT), zero, zero)
     eqs.put(state)
     eqs.residual(state.time)
     (forces,) = eqs.loads.gap_forces()
@@ -124,17 +126,17 @@ def test_renewed_matrix_is_nearly_the_new_one() -> None:
     """
     steps, state = stepper()
     corrector, eqs = steps.corrector, steps.assembler
-    derivatives, still = steps.formulas.derivatives(DT), np.zeros(steps.system.num_velocities)
-    rhs = np.random.default_rng(2).normal(size=len(still) + steps.system.num_constraints)
+    derivatives, zero = steps.formulas.derivatives(DT), np.zeros(steps.system.num_velocities)
+    rhs = np.random.default_rng(2).normal(size=len(zero) + steps.system.num_constraints)
 
     def solution(state: mbd.dynamics.State, renew: bool) -> np.ndarray:
         eqs.put(state)
         eqs.residual(state.time)
         if renew:
-            step = Step(state, DT, state.time, derivatives, still, still)
+            step = Step(state, DT, state.time, derivatives, zero, zero)
             assert corrector.renew_films(step)
         else:
-            corrector.refactor(state.time, DT, still, derivatives)
+            corrector.refactor(state.time, DT, zero, derivatives)
         assert corrector.factor is not None
         return corrector.factor.solve(rhs.copy())[6:24]
 
@@ -153,8 +155,8 @@ def test_results_are_those_without_renewal() -> None:
     assert steps.factorizations < 0.3 * plain.factorizations
     state, expected = advance(steps, state, 40), advance(plain, expected, 40)
     for name in ("q", "v"):
-        one, two = getattr(state, name), getattr(expected, name)
-        np.testing.assert_allclose(one, two, atol=1e-7 * np.abs(two).max())
+        value, reference = getattr(state, name), getattr(expected, name)
+        np.testing.assert_allclose(value, reference, atol=1e-7 * np.abs(reference).max())
 
 
 def test_run_continues_identically_from_memory() -> None:
@@ -167,9 +169,9 @@ def test_run_continues_identically_from_memory() -> None:
         state = steps.step(state, DT)
     else:
         pytest.fail("no step renewed the film of its matrix")
-    other = Stepper(steps.system)
-    other.restore(steps.memory())
-    one, two = advance(steps, state, 5), advance(other, state, 5)
+    restored = Stepper(steps.system)
+    restored.restore(steps.memory())
+    last, restored_last = advance(steps, state, 5), advance(restored, state, 5)
     for name in ("q", "v", "a", "lam"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
-    assert other.corrector.renewals == steps.corrector.renewals
+        np.testing.assert_array_equal(getattr(last, name), getattr(restored_last, name))
+    assert restored.corrector.renewals == steps.corrector.renewals

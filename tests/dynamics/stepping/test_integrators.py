@@ -39,10 +39,10 @@ def test_order_two_in_dt(method: GeneralizedAlpha) -> None:
     system = flexible_crank()
     start = consistent_state(system)
     steps = (1e-4, 5e-5, 2.5e-5, 3.125e-6)
-    every = [round(steps[0] / dt) for dt in steps]
+    strides = [round(steps[0] / dt) for dt in steps]
     runs = [
         simulate(system, t_end=5e-3, dt=dt, start=start, method=method, tolerance=1e-10, stride=k)
-        for dt, k in zip(steps, every, strict=True)
+        for dt, k in zip(steps, strides, strict=True)
     ]
     for key in ("q", "v", "lam"):
         values = [getattr(run, key) for run in runs]
@@ -66,6 +66,7 @@ def spinning_body() -> ReducedBody:
     n = rod.num_modes
     M = np.einsum("klaa->kl", rod.second_moments[1:, 1:])
     fields = np.concatenate([rod.first_moments[1:], _moments(rod)], axis=1)  # work on rigid motions
+    # combinations of modes without momentum, which are orthonormalized in the mass
     null = np.linalg.svd(fields.T)[2][np.linalg.matrix_rank(fields) :].T
     L = np.linalg.cholesky(null.T @ M @ null)
     basis = np.eye(n + 1, 1 + null.shape[1])
@@ -98,8 +99,8 @@ def free_spin(dt: float) -> tuple[np.ndarray, np.ndarray]:
     q = system.bodies[0].initial_coordinates()
     q[7:] = 5e-5  # about 2 % of the energy
     start = consistent_state(system, q=q, v=v, elastic_start="undeformed")
-    keeping = GeneralizedAlpha.from_spectral_radius(1.0)  # no numerical damping of the vibrations
-    run = simulate(system, t_end=0.04, dt=dt, start=start, tolerance=1e-12, method=keeping)
+    undamped = GeneralizedAlpha.from_spectral_radius(1.0)  # no numerical damping of the vibrations
+    run = simulate(system, t_end=0.04, dt=dt, start=start, tolerance=1e-12, method=undamped)
     return run.energies().total, run.momenta()
 
 
@@ -118,9 +119,9 @@ def test_energy_and_momentum_of_a_free_flexible_body() -> None:
 
 def test_two_runs_are_bitwise_identical() -> None:
     system = flexible_crank()
-    one, two = (simulate(system, t_end=2e-3, dt=1e-5) for _ in range(2))
+    first, second = (simulate(system, t_end=2e-3, dt=1e-5) for _ in range(2))
     for key in ("q", "v", "a", "lam"):
-        assert np.array_equal(getattr(one, key), getattr(two, key))
+        assert np.array_equal(getattr(first, key), getattr(second, key))
 
 
 @pytest.mark.parametrize("speed", [150.0, 20.0])
@@ -128,14 +129,14 @@ def test_repeated_steps_are_bitwise_identical(speed: float) -> None:
     """The repeated run evaluates no last residual, but has the same corrections and factors."""
     system, dt = flexible_crank(speed), 1e-4
     first, second = Stepper(system), Stepper(system)
-    state = other = first.begin(consistent_state(system), dt)
+    state = repeated = first.begin(consistent_state(system), dt)
     for _ in range(150):
         before = first.iterations
         state = first.step(state, dt)
-        other = second.repeat(other, dt, first.iterations - before, first.has_factor)
+        repeated = second.repeat(repeated, dt, first.iterations - before, first.has_factor)
         for name in ("q", "v", "a", "lam", "angles"):
-            assert np.array_equal(getattr(state, name), getattr(other, name))
-    assert np.array_equal(state.memory["algorithmic"], other.memory["algorithmic"])
+            assert np.array_equal(getattr(state, name), getattr(repeated, name))
+    assert np.array_equal(state.memory["algorithmic"], repeated.memory["algorithmic"])
     assert second.iterations == first.iterations > 150
     assert second.factorizations == first.factorizations < 150
 
@@ -158,7 +159,7 @@ def test_methods_are_data() -> None:
 
 
 def test_stiff_rod_tends_to_the_rigid_mechanism() -> None:
-    """A modulus 10⁶ times as large reduces the differences by 10⁶, or to round-off."""
+    """A modulus 100 times as large reduces the differences by about 100, down to round-off."""
     speed, gaps = 150.0, []
     settings = {"crank_radius": 0.15, "crank_mass": 0.36, "piston_mass": 0.0755, "speed": speed}
     rigid = simulate(slider_crank(slender_rod().rigid(), **settings), t_end=0.02, dt=1e-4)

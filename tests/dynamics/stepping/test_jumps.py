@@ -34,6 +34,7 @@ def arm() -> Model:
         mbd.revolute("pin", ground.frame("pin"), beam.frame("left")),
         mbd.spherical("ball", beam.frame("right"), tip.frame("ball")),
     ]
+    # a controller of the angle 0.3 with a time constant of 0.02 s
     lag: Any = lambda t, s, rate, states: (states[0], [(0.3 - s - states[0]) / 0.02])  # noqa: E731
     loads = [
         mbd.JointLoad("motor", "pin", "rotation", 0.5),
@@ -78,7 +79,7 @@ def crank() -> Model:
 
 
 def driven() -> Model:
-    """Return a system with a driver as an input, and joints that are relations."""
+    """Return two shafts on a constant-velocity joint; their driver is an input."""
     system = shafts(0.9, "constant_velocity")
     load = mbd.torque("wind", ("two", "c"), (0.0, 0.0, 0.0))
     system = mbd.System(system.bodies, system.joints, drivers=system.drivers, loads=[load])
@@ -118,7 +119,7 @@ def two_corrections(stepper: Stepper, state: State, dt: float) -> State:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_no_load_depends_on_accelerations_or_multipliers(model: Callable[[], Model]) -> None:
-    """Another evaluation with the wrenches of the loads gives the same bits as all equations."""
+    """New accelerations with the old wrenches of the loads give the same bits as all equations."""
     inputs, stepper, state, sizes = begin(model)
     eqs, random = stepper.assembler, np.random.default_rng(5)
     for _ in range(10):
@@ -163,20 +164,20 @@ def test_jumps_after_a_restart_or_a_new_start_are_the_same_bits(
     model: Callable[[], Model],
 ) -> None:
     system, sizes = model()
-    one = mbd.Simulator(system, dt=DT, inputs=[*sizes])
-    random, start = np.random.default_rng(9), one.inputs
+    simulator = mbd.Simulator(system, dt=DT, inputs=[*sizes])
+    random, start = np.random.default_rng(9), simulator.inputs
 
     def values() -> dict[str, float]:
         return {name: start[name] + size * random.normal() for name, size in sizes.items()}
 
     for _ in range(15):
-        one.step(values())
-    snapshot, later = pickle.loads(pickle.dumps(one.save())), [values() for _ in range(15)]
-    states = [one.step(new) for new in later]
-    for other in (one, mbd.Simulator(system, dt=DT, inputs=[*sizes])):
-        other.restore(snapshot)
-        assert all(same(other.step(new), state) for new, state in zip(later, states, strict=True))
+        simulator.step(values())
+    snapshot, later = pickle.loads(pickle.dumps(simulator.save())), [values() for _ in range(15)]
+    states = [simulator.step(new) for new in later]
+    for copy in (simulator, mbd.Simulator(system, dt=DT, inputs=[*sizes])):
+        copy.restore(snapshot)
+        assert all(same(copy.step(new), state) for new, state in zip(later, states, strict=True))
     # a run that starts from a state, in a new simulator and in one with another past
-    first = mbd.Simulator(system, dt=DT, inputs=[*sizes], start=states[-1])
-    one.reset(start=states[-1])
-    assert all(same(*(run.step(new) for run in (first, one))) for new in later)
+    started = mbd.Simulator(system, dt=DT, inputs=[*sizes], start=states[-1])
+    simulator.reset(start=states[-1])
+    assert all(same(*(run.step(new) for run in (started, simulator))) for new in later)

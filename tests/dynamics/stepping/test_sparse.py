@@ -43,9 +43,9 @@ def chain(links: int, *, flexible: bool = False, loads: bool = False) -> System:
         bodies.append(body)
         actions.append(Bushing("mount", previous, body.frame("one"), np.full(6, 50.0), np.ones(6)))
     if loads:
-        seen = JointCoordinate("hinge 1", "rotation")
+        bend = JointCoordinate("hinge 1", "rotation")
         actions += [
-            JointLoad("push", "hinge 0", "rotation", lambda t, s, rate: 3 + s - 0.1 * rate, seen),
+            JointLoad("push", "hinge 0", "rotation", lambda t, s, rate: 3 + s - 0.1 * rate, bend),
             JointSpring("spring", "hinge 1", 5.0, 0.2),
             SpringDamper("strut", ground.frame("far"), previous, 30.0, 1.0),
             force("wind", previous, lambda t, motion: -0.3 * motion.velocity),
@@ -63,12 +63,12 @@ def pair(system: System, steps: int = 3, dt: float = 1e-3) -> tuple[Stepper, Ste
         for _ in range(steps):
             state = stepper.step(state, dt)
         steppers.append((stepper, state))
-    (dense, one), (sparse_one, other) = steppers
-    scale = np.abs(one.v).max()
-    np.testing.assert_allclose(other.q, one.q, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(other.v, one.v, rtol=0, atol=1e-8 * scale)
-    np.testing.assert_allclose(other.lam, one.lam, rtol=0, atol=1e-6 * np.abs(one.lam).max())
-    return dense, sparse_one
+    (dense, exact), (sparse_stepper, value) = steppers
+    scale = np.abs(exact.v).max()
+    np.testing.assert_allclose(value.q, exact.q, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(value.v, exact.v, rtol=0, atol=1e-8 * scale)
+    np.testing.assert_allclose(value.lam, exact.lam, rtol=0, atol=1e-6 * np.abs(exact.lam).max())
+    return dense, sparse_stepper
 
 
 @pytest.mark.parametrize("flexible", [False, True])
@@ -86,9 +86,9 @@ def test_the_sparse_matrix_is_the_dense_one(flexible: bool, loads: bool) -> None
         eqs.q[:], eqs.v[:], eqs.a[:], eqs.lam[:] = state.q, 0.3, 0.1, 5.0
         eqs.residual(0.2)
         matrices.append(stepper.corrector.matrix.evaluate(eqs, 0.2, move, 4e6, 2e3))
-    for one, other in zip(*matrices, strict=True):
-        assert scipy.sparse.issparse(other)
-        np.testing.assert_allclose(other.toarray(), one, rtol=0, atol=1e-13 * np.abs(one).max())
+    for exact, value in zip(*matrices, strict=True):
+        assert scipy.sparse.issparse(value)
+        np.testing.assert_allclose(value.toarray(), exact, rtol=0, atol=1e-13 * np.abs(exact).max())
 
 
 def test_size_grows_with_the_links() -> None:
@@ -122,11 +122,11 @@ def test_a_restored_stepper_goes_on_to_the_same_bits() -> None:
         state = first.step(state, 1e-3)
     second = Stepper(system, sparse=True)
     second.restore({k: np.asarray(v) for k, v in first.memory().items()})
-    other = state
+    copy = state
     for _ in range(3):
-        state, other = first.step(state, 1e-3), second.step(other, 1e-3)
-    for one, two in ((state.q, other.q), (state.a, other.a), (state.lam, other.lam)):
-        np.testing.assert_array_equal(one, two)
+        state, copy = first.step(state, 1e-3), second.step(copy, 1e-3)
+    for value, expected in ((state.q, copy.q), (state.a, copy.a), (state.lam, copy.lam)):
+        np.testing.assert_array_equal(value, expected)
     assert first.factorizations == second.factorizations
 
 
@@ -141,12 +141,12 @@ def test_a_chain_keeps_its_energy() -> None:
 def test_a_singular_matrix_is_an_error() -> None:
     """The second of two equal hinges makes the matrix singular, and the error states this."""
     system = chain(2)
-    again = System(
+    doubled = System(
         system.bodies,
         [*system.joints, revolute("twin", system.joints[0].first, system.joints[0].second)],
         gravity=(0.0, -9.81, 0.0),
     )
-    stepper = Stepper(again, sparse=True)
+    stepper = Stepper(doubled, sparse=True)
     start = consistent_state(system)
     state = type(start)(
         0.0,

@@ -44,7 +44,7 @@ def random_matrix(system: mbd.System, rng: np.random.Generator) -> np.ndarray:
 def test_solutions_are_those_of_the_complete_matrix(
     engine: mbd.System, transposed: bool, columns: int
 ) -> None:
-    """The random matrices need exchanges in the elimination of the rods."""
+    """The random matrices need exchanges of rows in the elimination of the rods."""
     rng = np.random.default_rng(1)
     factor = StepFactor(Assembler(engine))
     for _ in range(5):

@@ -64,10 +64,10 @@ def test_with_and_without_reuse(tolerance: float) -> None:
     with_reuse, without = runs
     assert without.factorizations == without.iterations > 3 * with_reuse.factorizations
     # errors of accelerations and multipliers are multiplied by the stiffness of the modes
-    rest = 1e4 * tolerance
-    for key, allowed in (("q", 1e-9), ("v", 1e-9), ("a", rest), ("lam", rest)):
-        one, other = getattr(with_reuse, key), getattr(without, key)
-        assert np.abs(one - other).max() < allowed * np.abs(one).max(), key
+    loose = 1e4 * tolerance
+    for key, allowed in (("q", 1e-9), ("v", 1e-9), ("a", loose), ("lam", loose)):
+        value, expected = getattr(with_reuse, key), getattr(without, key)
+        assert np.abs(value - expected).max() < allowed * np.abs(value).max(), key
 
 
 @pytest.mark.skipif(not COMPILED, reason="compares compiled kernels with NumPy")
@@ -92,9 +92,10 @@ def errors(
 ) -> tuple[list[float], int]:
     """Return the ratios of error and tolerance, and the number of states without an evaluation.
 
-    The ratios are those of all accepted states.
+    The ratios are those of all accepted states; a second stepper evaluates each of them with the
+    factor of the first one.
     """
-    stepper, other = Stepper(system, tolerance=tolerance), Stepper(system, tolerance=tolerance)
+    stepper, checker = Stepper(system, tolerance=tolerance), Stepper(system, tolerance=tolerance)
     method = stepper.method
     ratio = (1 - method.alpha_f) / (1 - method.alpha_m)
     # Derivative of the accelerations with respect to the increments of a step
@@ -118,12 +119,12 @@ def errors(
     state = stepper.begin(state, dt)
     for _ in range(steps):
         state = stepper.step(state, dt)
-        not_evaluated += evaluated[-1] > 1.0
-        eqs = other.assembler
+        not_evaluated += evaluated[-1] > 1.0  # one more correction followed this evaluation
+        eqs = checker.assembler
         eqs.put(state)
         eqs.residual(state.time)
-        check = other.corrector
-        residual = check.measure.residual(eqs, other.tolerance, a_by_move)
+        check = checker.corrector
+        residual = check.measure.residual(eqs, checker.tolerance, a_by_move)
         check.restore_factor(corrector.factor_memory())
         if check.factor is None:
             check.refactor(state.time, dt, np.zeros(len(eqs.v)), derivatives)
@@ -289,17 +290,17 @@ def test_all_bodies_at_once_are_each_body() -> None:
         arrays = [np.zeros((F, 3)), np.zeros((F, 3, 3)), np.zeros((F, 6))]
         body.poses(p.q[q], *arrays[:2])
         body.frame_velocities(p.q[q], p.v[v], arrays[2])
-        for one, all_of in zip(arrays, (position, rotation, velocities), strict=True):
-            np.testing.assert_array_equal(all_of[f], one)
+        for value, of_all in zip(arrays, (position, rotation, velocities), strict=True):
+            np.testing.assert_array_equal(of_all[f], value)
         out = np.zeros(n), np.zeros(n), np.zeros_like(p.q[q])
         place = BodyState(0.0, p.q[q], p.v[v], p.a[v], system.gravity, p.wrenches[f])
         body.residual(place, *out[:2])
         body.increment(p.q[q], p.v[v], out[2])
-        for one, all_of in zip(out, (rows[v], scale[v], moved[q]), strict=True):
-            np.testing.assert_array_equal(all_of, one)
+        for value, of_all in zip(out, (rows[v], scale[v], moved[q]), strict=True):
+            np.testing.assert_array_equal(of_all, value)
         np.testing.assert_array_equal(jacobians[f, :, :n], body.frame_jacobians(p.q[q]))
-        for one, other in zip(tangents[k], body.tangent(place), strict=True):
-            np.testing.assert_array_equal(one, other)
+        for value, expected in zip(tangents[k], body.tangent(place), strict=True):
+            np.testing.assert_array_equal(value, expected)
 
 
 def test_bodies_of_one_reduced_body_share_its_numbers() -> None:
@@ -321,6 +322,7 @@ def test_a_body_with_equations_of_its_own_keeps_them() -> None:
 
     system = System([Pushed("block", 2.0, (1.0, 1.0, 1.0))])
     run = simulate(system, t_end=0.01, dt=1e-3)
+    # 6 N on 2 kg for 0.01 s
     np.testing.assert_allclose(run.body("block").velocity[-1], (0.03, 0.0, 0.0), atol=1e-9)
 
 
