@@ -1,7 +1,7 @@
 """A geometrically exact planar beam (Simo and Reissner), for comparison with flexible bodies.
 
-Nodes (x, y, θ), straight two-node elements with one quadrature point, consistent mass with rotary
-inertia.  Stretch Γ, shear γ and curvature κ are exact for any displacement and rotation, so that
+The unknowns u are positions and angles (x, y, θ) of nodes, not displacements; the elements have two
+nodes and one quadrature point, and a consistent mass with rotary inertia.  Stretch Γ, shear γ and curvature κ are exact for any displacement and rotation, so that
 tension stiffens and a bent beam shortens without a term of their own.  It shares no line with the
 package.
 """
@@ -63,7 +63,7 @@ class ExactBeam:
 
     @property
     def stiffness(self) -> Array:
-        """Of stretch, shear and curvature, (3,).
+        """Stiffness of stretch, shear and curvature, (3,), N, N, N m².
 
         With one point an element bends within itself by shear only; the flexibility h²/12EI that
         this lacks is added (MacNeal 1978), and small deflections are exact at the nodes.
@@ -106,13 +106,14 @@ class ExactBeam:
         inner = h * np.einsum("eij,ei->ej", B, stress)
         K = np.einsum("eia,i,eib->eab", B, self.stiffness, B)
         rotation_row = np.array([0.0, 0.0, 0.5, 0.0, 0.0, 0.5])
-        # second derivatives: of Γ, the shear row with the angle; of γ, less the stretch row
+        # Second derivatives of the strains by the mean angle θ and by positions p:
+        # ∂²Γ/∂θ∂p = ∂γ/∂p, ∂²γ/∂θ∂p = −∂Γ/∂p, ∂²Γ/∂θ² = −(1 + Γ), ∂²γ/∂θ² = −γ.
         G = stress[:, :1] * B[:, 1] - stress[:, 1:2] * B[:, 0]
-        flat = G.copy()
-        flat[:, [2, 5]] = 0.0
-        K += flat[:, :, None] * rotation_row + rotation_row[:, None] * flat[:, None, :]
-        twice = -(stress[:, 0] * (1 + strain[:, 0]) + stress[:, 1] * strain[:, 1])
-        K += twice[:, None, None] * np.outer(rotation_row, rotation_row)
+        mixed = G.copy()
+        mixed[:, [2, 5]] = 0.0
+        K += mixed[:, :, None] * rotation_row + rotation_row[:, None] * mixed[:, None, :]
+        by_angle = -(stress[:, 0] * (1 + strain[:, 0]) + stress[:, 1] * strain[:, 1])
+        K += by_angle[:, None, None] * np.outer(rotation_row, rotation_row)
         out = np.zeros_like(u)
         for a in range(6):
             out[a : a + 3 * n : 3] += inner[:, a]
@@ -217,18 +218,20 @@ def slider_crank_run(
 ) -> BeamRun:
     """Simulate the rod of a slider-crank whose crank starts at rest at angle 0.
 
-    Time integration: generalized-α (Chung and Hulbert) with the given ρ∞, Newton in each step.
+    `motion` returns the angle, the angular velocity and the angular acceleration of the crank at a
+    time. Time integration: generalized-α (Chung and Hulbert) with `rho` = ρ∞, Newton in each step.
     """
     alpha_m, alpha_f = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
     gamma = 0.5 + alpha_f - alpha_m
     beta = 0.25 * (gamma + 0.5) ** 2
     M = beam.mass()
     M[_BAND, -3] += slider_mass
+    # held unknowns: the position of the crank pin, and y of the slider
     pin, held = np.array([0, 1]), np.array([0, 1, M.shape[1] - 2])
     steps = round(t_end / dt)
     dt = t_end / steps
     u = beam.straight((crank_radius, 0.0))
-    v, a, rate = np.zeros_like(u), np.zeros_like(u), np.zeros_like(u)  # rate: true acceleration
+    v, a, rate = np.zeros_like(u), np.zeros_like(u), np.zeros_like(u)  # rate: of motion; a: of the method
     history = []
     scale = (1 - alpha_f) / (1 - alpha_m)
     for k in range(steps + 1):
@@ -264,10 +267,10 @@ def slider_crank_run(
 def _pin(motion: tuple[float, float, float], radius: float) -> tuple[Array, Array, Array]:
     """Return the position, velocity and acceleration of the crank pin."""
     angle, speed, acceleration = motion
-    along = np.array([np.cos(angle), np.sin(angle)])
-    across = np.array([-along[1], along[0]])
+    radial = np.array([np.cos(angle), np.sin(angle)])
+    tangential = np.array([-radial[1], radial[0]])
     return (
-        radius * along,
-        radius * speed * across,
-        radius * (acceleration * across - speed**2 * along),
+        radius * radial,
+        radius * speed * tangential,
+        radius * (acceleration * tangential - speed**2 * radial),
     )

@@ -86,12 +86,13 @@ def model() -> Model:
 @alone
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_constants_are_those_that_exudyn_computes(model: Model, reference: Reference) -> None:
-    """The moments S and H of the body give the constants of Exudyn's full mass matrix."""
+    """The mass moments of the body give the constants of Exudyn's full mass matrix."""
     reduction = model.reduction(reference)
     theirs = peer_body(finite_elements(model, reduction.modes)).GetDictionary()
     ours = to_exudyn(reduction.body).GetDictionary()
     assert ours.keys() == theirs.keys()
-    mass, length = reduction.body.total_mass, 0.3  # (modes: 1/√kg)
+    mass, length = reduction.body.total_mass, 0.3
+    # Normalized modes have the unit 1/√kg, those of an attached body are displacements.
     modal = np.sqrt(mass) if reference == "mean axis" else mass
     scales = {
         "totalMass": mass, "Mtt": mass, "chiU": length, "chiUtilde": length,
@@ -101,8 +102,8 @@ def test_constants_are_those_that_exudyn_computes(model: Model, reference: Refer
         "mPhitTPsi": modal, "mPhitTPsiTilde": modal,
         "mXRefTildePsi": modal * length, "mXRefTildePsiTilde": modal * length,
     }  # fmt: skip
-    nodes = {"modeBasis", "xRef", "trigList", "infoList"}
-    assert scales.keys() | nodes | {"postProcessingModes", "rigidBodyNodeType"} == ours.keys()
+    by_node = {"modeBasis", "xRef", "trigList", "infoList"}
+    assert scales.keys() | by_node | {"postProcessingModes", "rigidBodyNodeType"} == ours.keys()
     for name, scale in scales.items():
         assert np.shape(ours[name]) == np.shape(theirs[name]), name
         assert np.abs(np.subtract(ours[name], theirs[name])).max() < 1e-11 * scale, name
@@ -145,10 +146,10 @@ def test_slider_crank(
 
     slider, ours = run.body("piston").position, run.body("rod")
     deviation = slider - rigid.body("piston").position
-    there = theirs["piston"] - rigid.body("piston").position
+    their_deviation = theirs["piston"] - rigid.body("piston").position
     assert np.abs(deviation).max() > 1e-5
     assert compare(slider, theirs["piston"]) < RELATIVE
-    assert compare(deviation, there) < RELATIVE
+    assert compare(deviation, their_deviation) < RELATIVE
     A = rotation_matrices(ours.rotation)
     assert compare(A.reshape(-1, 9), theirs["rod rotation"]) < RELATIVE
     assert compare(ours.eta, theirs["rod eta"]) < RELATIVE

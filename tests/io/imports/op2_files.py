@@ -82,7 +82,10 @@ class Words:
         return self.integers(4501, 45, 1) + b"".join(cards)
 
     def system(self, number: int, origin: Any, z: Any, x: Any, kind: Any = (2101, 21, 8)) -> bytes:
-        """Return a coordinate system: its origin, and a point on its z axis and in its xz plane."""
+        """Return a coordinate system: its origin, and a point on its z axis and in its xz plane.
+
+        `kind` is the key of the record, by default that of CORD2R, rectangular systems.
+        """
         values = self.reals(np.ravel([origin, z, x]))
         return self.integers(*kind) + self.integers(number, 1, 2, 0) + values
 
@@ -103,7 +106,11 @@ class Words:
 
 
 def write_op2(path: Path, body: Any, words: Words | None = None, **options: Any) -> None:
-    """Write the superelement of a body with the grids 1, 2 ... and the scalar points 101 ..."""
+    """Write the superelement of a body with the grids 1, 2 ... and the scalar points 101 ...
+
+    Options: `first`, the component of the first row; `double`, whether positions have 8 bytes;
+    `kind`, see `Words.dmig`; the others are those of `Words.superelement`.
+    """
     words = words or Words()
     element = superelement(body)
     count = len(element.points)
@@ -114,7 +121,7 @@ def write_op2(path: Path, body: Any, words: Words | None = None, **options: Any)
     double = options.pop("double", True)
     grids = words.grids(dict(enumerate(element.points, 1)), double=double)
     geometry = [[grids], [words.integers(5551, 49, 105, *modes)]]
-    pair = {"MATK": element.stiffness, "MATM": element.mass, "MATB": element.damping}
+    matrices = {"MATK": element.stiffness, "MATM": element.mass, "MATB": element.damping}
     kind = options.pop("kind", 2)
-    records = {k: words.dmig(A, coordinates, kind) for k, A in pair.items() if np.any(A)}
+    records = {k: words.dmig(A, coordinates, kind) for k, A in matrices.items() if np.any(A)}
     path.write_bytes(words.superelement(geometry, records, **options))
