@@ -41,6 +41,7 @@ def slender_rod(
     H = np.einsum("p,kpa,lpb->klab", w, fields, fields)
     # second moments of the cross section, which the points on the axis do not contain
     H[0, 0] += np.diag([0, 1, 1]) * density * length * second
+    # wave numbers of the modes, 1/m
     wave = np.arange(1, bending + 1) * np.pi / length
     axial_wave = (2 * np.arange(axial) + 1) * np.pi / (2 * length)
     K = np.diag(np.concatenate([young * second * wave**4, young * area * axial_wave**2]) * length / 2)

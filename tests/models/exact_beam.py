@@ -1,9 +1,9 @@
 """A geometrically exact planar beam (Simo and Reissner), for comparison with flexible bodies.
 
 The unknowns u are positions and angles (x, y, θ) of nodes, not displacements; the elements have two
-nodes and one quadrature point, and a consistent mass with rotary inertia.  Stretch Γ, shear γ and curvature κ are exact for any displacement and rotation, so that
-tension stiffens and a bent beam shortens without a term of their own.  It shares no line with the
-package.
+nodes and one quadrature point, and a consistent mass with rotary inertia.  Stretch Γ, shear γ and
+curvature κ are exact for any displacement and rotation, so that tension stiffens and a bent beam
+shortens without a term of their own.  It shares no line with the package.
 """
 
 from __future__ import annotations
@@ -231,7 +231,8 @@ def slider_crank_run(
     steps = round(t_end / dt)
     dt = t_end / steps
     u = beam.straight((crank_radius, 0.0))
-    v, a, rate = np.zeros_like(u), np.zeros_like(u), np.zeros_like(u)  # rate: of motion; a: of the method
+    # rate is the acceleration, a the mean of accelerations that the method uses for the steps
+    v, a, rate = np.zeros_like(u), np.zeros_like(u), np.zeros_like(u)
     history = []
     scale = (1 - alpha_f) / (1 - alpha_m)
     for k in range(steps + 1):

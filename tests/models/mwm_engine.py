@@ -20,7 +20,8 @@ from dolfinx_mbd.mechanism.mechanisms import (
 
 DATA = Path(__file__).parents[2] / "demos" / "data"
 RPM = np.pi / 30
-# kg m², N m/rad, rad; m, m, m, oscillating mass of a cylinder in kg, loss factor of the shafts
+# INERTIAS in kg m², STIFFNESSES in N m/rad, crank angles PHASES in rad; RADIUS of the crank, length
+# ROD and BORE in m, MASS: oscillating mass of a cylinder in kg, LOSS: loss factor of the shafts
 INERTIAS = np.array([0.0170, 0.0090, 0.0467, 0.0327, 0.0467, 0.0467, 0.0327, 0.0487, 2.0750])
 STIFFNESSES = 1e6 * np.array([1.106, 1.631, 1.253, 1.253, 1.678, 1.253, 1.253, 1.976])
 PHASES = 2 * np.pi / 3 * np.array([0, 4, 2, 5, 1, 3])
@@ -51,7 +52,7 @@ def tables() -> tuple[np.ndarray, np.ndarray]:
 
 
 def chain() -> TorsionalChain:
-    """Return the torsional chain of nine masses."""
+    """Return the torsional chain of nine masses; the six cylinders have 2 N m s/rad."""
     damping = np.array([0.0, 0.0, *[2.0] * 6, 0.0])
     return TorsionalChain(INERTIAS, STIFFNESSES, damping=damping, loss_factor=LOSS)
 
@@ -70,7 +71,10 @@ def gas() -> PressureMap:
 
 
 def torques() -> dict[int, CylinderTorque]:
-    """Return the torques of gas and oscillating masses with exact kinematics."""
+    """Return the torques of gas and oscillating masses, by inertias 3 to 8, the cranks.
+
+    The kinematics are exact.
+    """
     crank, pressure = SliderCrank(RADIUS, ROD), gas()
     return {
         k + 3: CylinderTorque(pressure, crank, BORE, MASS, 2 * np.pi - phase, ambient=0.0)
@@ -87,8 +91,8 @@ def cylinder_torque(angle: Any, speed: float) -> np.ndarray:
     series = np.cos(a) + ratio * np.cos(2 * a)
     series += -(ratio**3) / 4 * np.cos(4 * a) + 9 * ratio**5 / 128 * np.cos(6 * a)
     force = p * np.pi * BORE**2 / 4 - MASS * RADIUS * speed**2 * series
-    rod = np.arcsin(ratio * np.sin(a))
-    return np.asarray(force * RADIUS * np.sin(a + rod) / np.cos(rod))
+    rod_angle = np.arcsin(ratio * np.sin(a))
+    return np.asarray(force * RADIUS * np.sin(a + rod_angle) / np.cos(rod_angle))
 
 
 def series_torques() -> dict[int, Any]:

@@ -36,8 +36,8 @@ class Particles:
         """Return the reduced body."""
         n = len(self.K)
         rng = np.random.default_rng(9)
-        spin, bend = rng.normal(size=(6, n, n)), rng.normal(size=(2, 6, n, n))
-        cases = Stiffening(spin + spin.transpose(0, 2, 1), bend + bend.transpose(0, 1, 3, 2))
+        spin, wrench = rng.normal(size=(6, n, n)), rng.normal(size=(2, 6, n, n))
+        cases = Stiffening(spin + spin.transpose(0, 2, 1), wrench + wrench.transpose(0, 1, 3, 2))
         return ReducedBody.from_arrays(
             total_mass=float(self.masses.sum()),
             first_moments=self.S,

@@ -13,12 +13,12 @@ def rod() -> mbd.ReducedBody:
     """Return a uniform rod of 0.6 kg along x, with an axial mode and a bending mode in x-y."""
     points, weights = np.polynomial.legendre.leggauss(12)
     x, masses = 0.5 * points, 0.3 * weights
-    shapes = np.zeros((3, len(x), 3))
+    shapes = np.zeros((3, len(x), 3))  # position, axial mode, bending mode
     shapes[0, :, 0] = x
     shapes[1, :, 0] = np.sin(np.pi * x)
     shapes[2, :, 1] = 4 * x**2 - 1 / 3
     second = np.einsum("p,kpa,lpb->klab", masses, shapes, shapes)
-    second[0, 0] += np.diag([0.0, 1e-5, 1e-5])
+    second[0, 0] += np.diag([0.0, 1e-5, 1e-5])  # of the cross section, kg m²
     motions = np.zeros((2, 6, 2))
     motions[:, 0, 0] = -1.0, 1.0
     motions[:, 1, 1] = 2 / 3

@@ -32,7 +32,7 @@ def free_body(model: mbd.ElasticModel, num_modes: int) -> mbd.reduction.Reductio
 
 
 def stretch(model: mbd.ElasticModel, axis: int, size: float) -> mbd.Parameter:
-    """Return the size of a body along an axis."""
+    """Return the parameter that is the size of a body along an axis."""
     x = ufl.SpatialCoordinate(model.plain_mesh)
     parts = [x[k] / size if k == axis else 0 * x[k] for k in range(3)]
     return mbd.Parameter(f"size {axis}", "shape", velocity=ufl.as_vector(parts))
@@ -79,8 +79,8 @@ def double_mode() -> Numbers:
     base = free_body(model, 2)
     parameters = [stretch(model, k, a) for k, a in enumerate((length, side, side))]
     table = mbd.sensitivities(base, [mbd.Parameter("E", "young"), *parameters])
-    both = base.body.frequencies.sum()
-    trace = {name: table[name].frequencies.sum() / both for name in table}
+    total = base.body.frequencies.sum()
+    trace = {name: table[name].frequencies.sum() / total for name in table}
     values = [mbd.STEEL.young * trace["E"], side * (trace["size 1"] - trace["size 2"])]
     values.append(length * trace["size 0"] + side * (trace["size 1"] + trace["size 2"]))
     exact = {

@@ -11,6 +11,7 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 
+# m, N, N m², kg/m; duration of the spin-up, s, and final speed, rad/s
 LENGTH, EA, EI, LINE_DENSITY, PERIOD, SPEED = 10.0, 2.8e7, 1.4e4, 1.2, 15.0, 6.0
 
 EXACT = {
@@ -40,6 +41,7 @@ def motion(t: float) -> tuple[float, float, float]:
 
 def cantilever(num_modes: int = 8) -> mbd.ReducedBody:
     """Return the beam on 16 elements, reduced with its hub as the only interface."""
+    # an area of 1 m² with Young's modulus EA/m²
     section = mbd.forms.Section(1.0, EI / EA, EI / EA, EI / EA)
     line = create_interval(MPI.COMM_SELF, 16, [0.0, LENGTH])
     return mbd.reduce_beam(

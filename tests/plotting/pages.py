@@ -42,7 +42,7 @@ def scene_in(page: Player) -> dict[str, Any]:
 
 
 def surface_in(part: dict[str, Any]) -> PageSurface:
-    """Return a surface of a page, node by node: all components of a node at the same time."""
+    """Return a surface of a page, which stores differences to predictions (see `_values`)."""
     first, second, third = numbers(part["triangles"]).reshape(3, -1)
     a = np.cumsum(first)
     triangles = np.stack([a, a + second, a + second + _signed(third)], axis=1).astype(int)

@@ -39,14 +39,14 @@ def response() -> FrequencyResponse:
 
 @pytest.mark.parametrize("order", [0, 1, 2])
 def test_bode_plot_shows_amplitude_and_phase(order: int) -> None:
-    one = response()
+    oscillator = response()
     name = ("receptance", "mobility", "accelerance")[order]
-    figure = plot_response(one, [("tip uy", "tip fy")], quantity=name)
+    figure = plot_response(oscillator, [("tip uy", "tip fy")], quantity=name)
     upper, lower = figure.axes
     x, y = upper.lines[0].get_data()
-    assert np.array_equal(x, one.frequencies[1:])  # 0 Hz has no place on a logarithmic axis
-    w = 2 * np.pi * one.frequencies[1:]
-    assert np.allclose(y, np.abs(one.values[1:, 0, 0]) * w**order, rtol=1e-12)
+    assert np.array_equal(x, oscillator.frequencies[1:])  # 0 Hz has no place on a logarithmic axis
+    w = 2 * np.pi * oscillator.frequencies[1:]
+    assert np.allclose(y, np.abs(oscillator.values[1:, 0, 0]) * w**order, rtol=1e-12)
     phase = lower.lines[0].get_ydata()
     assert phase[19] == pytest.approx(-90.0 + 90.0 * order, abs=1e-9)  # at 10 Hz
     unit = ("m/N", "m/N/s", "m/N/s²")[order]
@@ -68,13 +68,13 @@ def test_several_curves_and_a_linear_axis(tmp_path: Path) -> None:
 
 def test_spectra() -> None:
     t = np.arange(1000) / 1000.0
-    one = spectrum(t, 3.0 * np.sin(2 * np.pi * 40.0 * t))
-    figure = plot_spectrum({"y": one, "twice": one}, unit="m/s²", up_to=100.0, amplitude_axis="log")
+    sine = spectrum(t, 3.0 * np.sin(2 * np.pi * 40.0 * t))
+    figure = plot_spectrum({"y": sine, "twice": sine}, unit="m/s²", up_to=100.0, amplitude_axis="log")
     (axes,) = figure.axes
     f, a = axes.lines[0].get_data()
     assert f[-1] == 100.0 and f[np.argmax(a)] == 40.0 and a.max() == pytest.approx(3.0)
     assert axes.get_ylabel() == "amplitude (m/s²)" and axes.get_yscale() == "log"
-    assert plot_spectrum(one).axes[0].get_legend() is None
+    assert plot_spectrum(sine).axes[0].get_legend() is None
 
 
 def run_up() -> Waterfall:
