@@ -42,14 +42,14 @@ def slender_rod(
     # second moments of the cross section, which the points on the axis do not contain
     H[0, 0] += np.diag([0, 1, 1]) * density * length * second
     # wave numbers of the modes, 1/m
-    wave = np.arange(1, bending + 1) * np.pi / length
-    axial_wave = (2 * np.arange(axial) + 1) * np.pi / (2 * length)
-    K = np.diag(np.concatenate([young * second * wave**4, young * area * axial_wave**2]) * length / 2)
+    k_y = np.arange(1, bending + 1) * np.pi / length
+    k_x = (2 * np.arange(axial) + 1) * np.pi / (2 * length)
+    K = np.diag(np.concatenate([young * second * k_y**4, young * area * k_x**2]) * length / 2)
     ends = []
     for name, place in (("big_end", 0.0), ("small_end", length)):
         motion = np.zeros((6, n))
         motion[:3] = field(np.array([place]))[:, 0].T
-        motion[5, :bending] = wave * np.cos(wave * place)
+        motion[5, :bending] = k_y * np.cos(k_y * place)
         ends.append(Interface(name, "rigid", np.array([start + place, 0, 0]), np.eye(3), motion))
     middle = MaterialPoint(
         "middle", np.array([start + length / 2, 0, 0]), field(np.array([length / 2]))[:, 0]

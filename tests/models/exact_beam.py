@@ -231,7 +231,7 @@ def slider_crank_run(
     steps = round(t_end / dt)
     dt = t_end / steps
     u = beam.straight((crank_radius, 0.0))
-    # rate is the acceleration, a the mean of accelerations that the method uses for the steps
+    # rate is the acceleration in the equations of motion, a the auxiliary one of the method
     v, a, rate = np.zeros_like(u), np.zeros_like(u), np.zeros_like(u)
     history = []
     scale = (1 - alpha_f) / (1 - alpha_m)

@@ -17,7 +17,7 @@ AREAS, LENGTHS = (2.564e-4, 1.282e-4), (0.1, 0.4)
 
 
 def robotic_arm() -> mbd.System:
-    """Return the arm of their Table 2: a rod of 1 m with a payload at its tip, torque 1 + 0.5 sin φ."""
+    """Return the arm of their Table 2: a rod of 1 m with a payload, torque 1 + 0.5 sin φ (N m)."""
     mass, payload = DENSITY * 0.9295e-4, 0.3625  # area of the rod in m², payload in kg
     whole = mass + payload
     centre = (0.5 * mass + payload) / whole
@@ -36,7 +36,7 @@ def crank_torque(t: float, angle: float, rate: float) -> float:
 
 
 def crank_from_rest() -> mbd.System:
-    """Return the model of their Table 3: a slider-crank of uniform bars, torque 0.1 + 0.05 sin φ."""
+    """Return the slider-crank of uniform bars of their Table 3, with the torque `crank_torque`."""
     masses = [DENSITY * area * length for area, length in zip(AREAS, LENGTHS, strict=True)]
     return slider_crank(
         rigid_rod(LENGTHS[1], masses[1]),

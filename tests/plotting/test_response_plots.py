@@ -68,13 +68,13 @@ def test_several_curves_and_a_linear_axis(tmp_path: Path) -> None:
 
 def test_spectra() -> None:
     t = np.arange(1000) / 1000.0
-    sine = spectrum(t, 3.0 * np.sin(2 * np.pi * 40.0 * t))
-    figure = plot_spectrum({"y": sine, "twice": sine}, unit="m/s²", up_to=100.0, amplitude_axis="log")
+    one = spectrum(t, 3.0 * np.sin(2 * np.pi * 40.0 * t))
+    figure = plot_spectrum({"y": one, "twice": one}, unit="m/s²", up_to=100.0, amplitude_axis="log")
     (axes,) = figure.axes
     f, a = axes.lines[0].get_data()
     assert f[-1] == 100.0 and f[np.argmax(a)] == 40.0 and a.max() == pytest.approx(3.0)
     assert axes.get_ylabel() == "amplitude (m/s²)" and axes.get_yscale() == "log"
-    assert plot_spectrum(sine).axes[0].get_legend() is None
+    assert plot_spectrum(one).axes[0].get_legend() is None
 
 
 def run_up() -> Waterfall:
@@ -98,6 +98,7 @@ def test_waterfall_shows_levels_and_cuts(tmp_path: Path) -> None:
     assert np.allclose(speed, np.sort(spectra.speed) * 30 / np.pi)
     assert np.allclose(cut, 3.0, rtol=0.01)
     assert lower.get_ylabel() == "amplitude (m/s²)" and upper.get_ylabel() == "order"
+    # The mean square of an amplitude of 3 is 4.5: 0 dB.
     absolute = plot_waterfall(spectra, orders=[2], reference=4.5)
     assert np.allclose(absolute.axes[1].lines[0].get_ydata(), 0.0, atol=0.1)
     assert len(plot_waterfall(spectra).axes) == 2

@@ -59,19 +59,19 @@ def pixel_of(tab: Tab, body: str) -> tuple[int, int]:
 def test_range_by_hand(tab: Tab) -> None:
     """Limits in the unit of the legend; values at or below the lower limit have one colour."""
     factor = 1e3 if tab.do("player.limit") >= 1e-4 else 1e6
-    whole = factor * tab.do("player.limit")
+    first_limit = factor * tab.do("player.limit")
     tab.do("player.set('range', 'by hand')")
-    assert tab.do("player.settings.high") == pytest.approx(whole, rel=0.01)
+    assert tab.do("player.settings.high") == pytest.approx(first_limit, rel=0.01)
     before = tab.image()
     upper = tab.page.get_by_label("upper limit")
-    upper.fill(str(2 * whole))
+    upper.fill(str(2 * first_limit))
     upper.press("Tab")
     tab.page.wait_for_timeout(100)
-    assert factor * tab.do("player.limit") == pytest.approx(2 * whole, rel=1e-3)
+    assert factor * tab.do("player.limit") == pytest.approx(2 * first_limit, rel=1e-3)
     legend = tab.page.locator("#legend").inner_text()
     assert np.abs(tab.image() - before).max() > 50
-    assert float(legend.split()[-1]) == pytest.approx(2 * whole, rel=1e-2)
-    tab.do(f"player.set('low', {1.9 * whole})")  # above all values: the rod is dark blue
+    assert float(legend.split()[-1]) == pytest.approx(2 * first_limit, rel=1e-2)
+    tab.do(f"player.set('low', {1.9 * first_limit})")  # above all values: the rod is dark blue
     x, y = pixel_of(tab, "rod")
     red, green, blue = tab.image()[y, x]
     assert blue > red and blue > green
@@ -258,8 +258,8 @@ def test_scale_bar(tab: Tab) -> None:
     pixels = [(x, y) for x in range(20, 730, 5) for y in range(10, 480, 10)]
     hits = tab.do(f"{[list(p) for p in pixels]}.map(([x, y]) => player.probe(x, y))")
     on_rod = [(p, h) for (p, _), h in zip(pixels, hits, strict=True) if h and h["body"] == "rod"]
-    (first, one), (last, two) = on_rod[0], on_rod[-1]
-    distance = abs(two["position"][0] - one["position"][0])  # between the ends of the rod, m
+    (first, start), (last, end) = on_rod[0], on_rod[-1]
+    distance = abs(end["position"][0] - start["position"][0])  # between the ends of the rod, m
     assert last - first > 100 and tab.messages == []
     assert distance == pytest.approx((last - first) * length / width, rel=0.1)  # perspective
 

@@ -67,6 +67,7 @@ NEUTRAL = (np.full(3, 0.2), exp_rotation(np.array([0.3, 0.1, -0.2])))
 WHEELS = mbd.mechanism.GearPair(
     "gears", A, B, (20, 31), 0.1, 1e4, damping=0.4, backlash=0.01, offset=0.3
 )
+# frames, radius (m), length (m), clearance (m), viscosity (Pa s)
 FILM = A, B, 1.0, 0.4, 0.05, 2.0
 ROUGH = Asperities(roughness=0.004, modulus=1e5, friction=0.1, sliding_speed=0.5)
 FILMS: dict[str, FilmBearing] = {
@@ -180,11 +181,11 @@ def test_wrenches_follow_a_rigid_motion(
         velocity = Q @ u[:3] + speed + np.cross(spin, place)
         return place, Q @ R, np.concatenate([velocity, Q @ u[3:] + spin])
 
-    other = FramePair(*carried(pair.p1, pair.Q1, pair.u1), *carried(pair.p2, pair.Q2, pair.u2))
+    final = FramePair(*carried(pair.p1, pair.Q1, pair.u1), *carried(pair.p2, pair.Q2, pair.u2))
     expected = (case.element.wrenches(pair).reshape(4, 3) @ Q.T).ravel()
     stiff = np.abs(case.element.derivatives(pair)[0]).max()
     atol = 1e-10 * np.abs(expected).max() + 1e-14 * stiff
-    assert np.allclose(case.element.wrenches(other), expected, rtol=0, atol=atol)
+    assert np.allclose(case.element.wrenches(final), expected, rtol=0, atol=atol)
 
 
 def is_smooth(element: PairElement, pair: FramePair) -> bool:
@@ -260,9 +261,9 @@ def test_films_at_rest(name: str, motion: tuple[Array, ...]) -> None:
     pair = moving._replace(u1=np.zeros(6), u2=np.zeros(6))
     D, E = film.derivatives(pair)
     film.wrenches(moving)
-    again = film.derivatives(pair)
-    assert np.array_equal(D, again[0])
-    assert np.array_equal(E, again[1])
+    repeated = film.derivatives(pair)
+    assert np.array_equal(D, repeated[0])
+    assert np.array_equal(E, repeated[1])
 
     u1, u2 = 1e-3 * moving.u1, 1e-3 * moving.u2
     if not short:
@@ -309,7 +310,7 @@ def test_derivatives_and_energy_of_joint_elements(name: str, s: float, rate: flo
     assert np.allclose(table[0], [by_s, by_rate], rtol=0, atol=1e-9 * size)
     at_rest = element.magnitude(0.0, s, 0.0)
     assert abs(table[1, 0] + at_rest) < 1e-9 * size
-    if name != "spring law":
+    if name != "spring law":  # whose tanh(s · rate) also drives the joint
         assert (element.magnitude(0.0, s, rate) - at_rest) * rate <= 1e-12
 
 

@@ -92,7 +92,7 @@ def test_constants_are_those_that_exudyn_computes(model: Model, reference: Refer
     ours = to_exudyn(reduction.body).GetDictionary()
     assert ours.keys() == theirs.keys()
     mass, length = reduction.body.total_mass, 0.3
-    # Normalized modes have the unit 1/√kg, those of an attached body are displacements.
+    # Modes have the unit 1/√kg, but those of the attached body have no unit (1 m per metre).
     modal = np.sqrt(mass) if reference == "mean axis" else mass
     scales = {
         "totalMass": mass, "Mtt": mass, "chiU": length, "chiUtilde": length,

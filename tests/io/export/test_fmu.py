@@ -196,15 +196,15 @@ def end(fmu):
 @mostly_fmi_3
 def test_instances_of_several_units_live_and_end_in_one_process(unit: Path, script: Path) -> None:
     """Twelve instances of three units are used, of which up to four exist at the same time."""
-    stiffer_script = script.with_name("other.py")
-    stiffer_script.write_text(
+    stiffer = script.with_name("other.py")
+    stiffer.write_text(
         SCRIPT.replace("stiffness=10.0", "stiffness=20.0").replace("rod.npz", "copy.npz")
     )
     rod().save(script.with_name("copy.npz"))
     second = script.with_name("second.fmu")
     for fmi in (2, 3):
         export_fmu(
-            stiffer_script, second.with_stem(f"u{fmi}"), fmi=fmi, files=[script.with_name("copy.npz")]
+            stiffer, second.with_stem(f"u{fmi}"), fmi=fmi, files=[script.with_name("copy.npz")]
         )
     # In step k, the torque of instance i is 0.1 i + k. The instances of the second of three turns
     # end in the reverse order.
@@ -284,15 +284,15 @@ end(fmu)
 
 
 def test_variables_have_units(script: Path) -> None:
-    named_script = script.with_name("named.py")
+    model = script.with_name("named.py")
     names = '["pin.rotation", "arm.velocity.x", "pin.moment.z", "arm.rotation.w"]'
     text = SCRIPT.replace("outputs=outputs", f"outputs={names}")
     inputs = '["motor", "push.y", "spring.stiffness", "spring.damping"]'
-    named_script.write_text(text.replace('["motor", "push.y"]', inputs))
+    model.write_text(text.replace('["motor", "push.y"]', inputs))
     rod().save(script.with_name("rod.npz"))
     for fmi in (2, 3):
         path = export_fmu(
-            named_script, script.with_name(f"named{fmi}.fmu"), fmi=fmi, files=[script.with_name("rod.npz")]
+            model, script.with_name(f"named{fmi}.fmu"), fmi=fmi, files=[script.with_name("rod.npz")]
         )
         description = read_model_description(path)
         units = {v.name: v.unit for v in description.modelVariables if v.name != "time"}

@@ -338,7 +338,8 @@ def test_requirements_of_other_readers(tmp_path: Path) -> None:
     for words in ("dialect simpack", "m1(row,q,col)", "xx yy zz xy xz yz", BY_AXIS, "mm-kg-ms"):
         assert words in lines[0]
     assert max(map(len, lines)) < 512
-    assert re.fullmatch(r" +new modal +=  ?\w+", lines[2])  # the form of FEMBS; PyMbs needs the name
+    # the form of FEMBS; PyMbs needs the name
+    assert re.fullmatch(r" +new modal +=  ?\w+", lines[2])
     modes = [line for line in lines if "ielastq" in line]
     for k, line in enumerate(modes, 1):
         match = re.fullmatch(r" +ielastq \( *(\d+)\) +=( Eigen Mode +(\d+) ): +\d+\.\d+ Hz", line)

@@ -127,7 +127,9 @@ def test_written_model_is_the_same(tmp_path: Path, suffix: str) -> None:
     )
     copy = read_model(path)
     runs = [mbd.simulate(s, t_end=0.02, dt=1e-3) for s in (model.system, copy.system)]
-    for (name, values), (copied_name, copied) in zip(*(r.histories().items() for r in runs), strict=True):
+    for (name, values), (copied_name, copied) in zip(
+        *(r.histories().items() for r in runs), strict=True
+    ):
         assert name == copied_name
         np.testing.assert_array_equal(values, copied)
     path_of_copy = write_model(
