@@ -21,7 +21,8 @@ def slender_rod(
     Its modes are `bending` sines in y, which are zero at both ends, and `axial` quarter sines along
     x, which are zero at the big end.
     """
-    area, second = side**2, side**4 / 12
+    # inertia: second moment of area
+    area, inertia = side**2, side**4 / 12
     points, weights = np.polynomial.legendre.leggauss(40)
     x, w = 0.5 * length * (points + 1), 0.5 * length * weights * density * area
     position = np.column_stack([start + x, np.zeros((len(x), 2))])
@@ -40,11 +41,11 @@ def slender_rod(
     S = np.einsum("p,kpa->ka", w, fields)
     H = np.einsum("p,kpa,lpb->klab", w, fields, fields)
     # second moments of the cross section, which the points on the axis do not contain
-    H[0, 0] += np.diag([0, 1, 1]) * density * length * second
+    H[0, 0] += np.diag([0, 1, 1]) * density * length * inertia
     # wave numbers of the modes, 1/m
     k_y = np.arange(1, bending + 1) * np.pi / length
     k_x = (2 * np.arange(axial) + 1) * np.pi / (2 * length)
-    K = np.diag(np.concatenate([young * second * k_y**4, young * area * k_x**2]) * length / 2)
+    K = np.diag(np.concatenate([young * inertia * k_y**4, young * area * k_x**2]) * length / 2)
     ends = []
     for name, place in (("big_end", 0.0), ("small_end", length)):
         motion = np.zeros((6, n))

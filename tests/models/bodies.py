@@ -78,7 +78,7 @@ def without(comm: MPI.Comm, rank: int | None) -> Callable[..., Any] | None:
     """Return a partitioner that gives no cell to a rank, or None for the default partitioner."""
     if rank is None or comm.size == 1:
         return None
-    others = [r for r in range(comm.size) if r != rank % comm.size]
+    used = [r for r in range(comm.size) if r != rank % comm.size]
 
     def partition(comm: Any, count: int, kinds: Any, cells: Any) -> Any:
         corners = {CellType.tetrahedron: 4, CellType.hexahedron: 8}
@@ -86,7 +86,7 @@ def without(comm: MPI.Comm, rank: int | None) -> Callable[..., Any] | None:
         number = getattr(cells, "num_nodes", None)
         if number is None:
             number = len(cells[0]) // corners[kinds[0]]
-        ranks = np.array(others, dtype=np.int32)[np.arange(number) * len(others) // max(number, 1)]
+        ranks = np.array(used, dtype=np.int32)[np.arange(number) * len(used) // max(number, 1)]
         lists = graph.adjacencylist(ranks, np.arange(number + 1, dtype=np.int32))
         return getattr(lists, "_cpp_object", lists)
 

@@ -44,15 +44,15 @@ class ExactBeam:
         cls, length: float, side: float, young: float, poisson: float, density: float, elements: int
     ) -> ExactBeam:
         """Return a square section, with the shear factor 5/6."""
-        A, second = side**2, side**4 / 12
+        A, second_moment = side**2, side**4 / 12
         shear = young / 2 / (1 + poisson)
         return cls(
             length,
             young * A,
             5 / 6 * shear * A,
-            young * second,
+            young * second_moment,
             density * A,
-            density * second,
+            density * second_moment,
             elements,
         )
 

@@ -153,8 +153,8 @@ def precise_run() -> Solution:
         eqs.residual(t)
         derivatives, (_, bias) = eqs.tangent(t), eqs.constraint_rates(t)
         B = derivatives.B
-        whole = np.block([[derivatives.M, B.T], [B, np.zeros((len(B), len(B)))]])
-        solved = np.linalg.solve(whole, -np.concatenate([eqs.rows, bias]))
+        matrix = np.block([[derivatives.M, B.T], [B, np.zeros((len(B), len(B)))]])
+        solved = np.linalg.solve(matrix, -np.concatenate([eqs.rows, bias]))
         eqs.a[:], eqs.lam[:] = solved[:m], solved[m:]
 
     def rates(t: float, y: np.ndarray) -> np.ndarray:

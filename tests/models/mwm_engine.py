@@ -20,7 +20,7 @@ from dolfinx_mbd.mechanism.mechanisms import (
 
 DATA = Path(__file__).parents[2] / "demos" / "data"
 RPM = np.pi / 30
-# INERTIAS in kg m², STIFFNESSES in N m/rad, crank angles PHASES in rad; RADIUS of the crank, length
+# INERTIAS in kg m², STIFFNESSES in N m/rad, PHASES of cylinders in rad; RADIUS of the crank, length
 # ROD and BORE in m, MASS: oscillating mass of a cylinder in kg, LOSS: loss factor of the shafts
 INERTIAS = np.array([0.0170, 0.0090, 0.0467, 0.0327, 0.0467, 0.0467, 0.0327, 0.0487, 2.0750])
 STIFFNESSES = 1e6 * np.array([1.106, 1.631, 1.253, 1.253, 1.678, 1.253, 1.253, 1.976])
@@ -52,7 +52,7 @@ def tables() -> tuple[np.ndarray, np.ndarray]:
 
 
 def chain() -> TorsionalChain:
-    """Return the torsional chain of nine masses; the six cylinders have 2 N m s/rad."""
+    """Return the chain of nine masses; 2 N m s/rad damp the six cranks of cylinders."""
     damping = np.array([0.0, 0.0, *[2.0] * 6, 0.0])
     return TorsionalChain(INERTIAS, STIFFNESSES, damping=damping, loss_factor=LOSS)
 

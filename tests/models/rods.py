@@ -17,8 +17,8 @@ def rod() -> mbd.ReducedBody:
     shapes[0, :, 0] = x
     shapes[1, :, 0] = np.sin(np.pi * x)
     shapes[2, :, 1] = 4 * x**2 - 1 / 3
-    second = np.einsum("p,kpa,lpb->klab", masses, shapes, shapes)
-    second[0, 0] += np.diag([0.0, 1e-5, 1e-5])  # of the cross section, kg m²
+    second_moments = np.einsum("p,kpa,lpb->klab", masses, shapes, shapes)
+    second_moments[0, 0] += np.diag([0.0, 1e-5, 1e-5])  # of the cross section, kg m²
     motions = np.zeros((2, 6, 2))
     motions[:, 0, 0] = -1.0, 1.0
     motions[:, 1, 1] = 2 / 3
@@ -31,7 +31,7 @@ def rod() -> mbd.ReducedBody:
         name="rod",
         total_mass=0.6,
         first_moments=np.einsum("p,kpa->ka", masses, shapes),
-        second_moments=second,
+        second_moments=second_moments,
         stiffness=np.diag([5e6, 4e4]),
         interfaces=[
             Interface(name, "rigid", (end, 0.0, 0.0), np.eye(3), motion)

@@ -35,8 +35,8 @@ def motion(t: float) -> tuple[float, float, float]:
     w = 2 * np.pi / PERIOD
     angle = t**2 / 2 + (np.cos(w * t) - 1) / w**2
     rates = np.array([angle, t - np.sin(w * t) / w, 1 - np.cos(w * t)])
-    first, second, third = SPEED / PERIOD * rates
-    return float(first), float(second), float(third)
+    rotation, rate, acceleration = SPEED / PERIOD * rates
+    return float(rotation), float(rate), float(acceleration)
 
 
 def cantilever(num_modes: int = 8) -> mbd.ReducedBody:

@@ -66,9 +66,9 @@ def test_held_rod_has_the_papers_matrices(angle: float) -> None:
     length, _, row, _ = sticks.frames(ends)
     # cosine and sine as in the paper
     a, b, extra = np.cos(angle), np.sin(angle), payload / (MASS / 12)
-    first = (3 + extra) * a**2 + (4 + extra) * b**2
-    last = (3 + extra) * b**2 + (4 + extra) * a**2
-    mass = MASS / 12 * np.array([[first, -a * b], [-a * b, last]])
+    m11 = (3 + extra) * a**2 + (4 + extra) * b**2
+    m22 = (3 + extra) * b**2 + (4 + extra) * a**2
+    mass = MASS / 12 * np.array([[m11, -a * b], [-a * b, m22]])
     assert np.allclose(sticks.mass_matrix(row), mass, atol=1e-14)
     stiffness = STIFFNESS / LENGTH * np.array([[a * a, a * b], [a * b, b * b]])
     assert np.allclose(STIFFNESS / length * row.T @ row, stiffness, atol=1e-8)
@@ -126,7 +126,7 @@ def second_order(coarse: float, fine: float, scale: float) -> bool:
 
 
 def test_energy_is_the_work_of_the_torque() -> None:
-    """Kinetic energy over two revolutions up to 60 rad/s; the strain energy is 1e-7 of it."""
+    """Kinetic energy over two revolutions up to 60 rad/s; the strain energy (1e-7) is left out."""
     errors = []
     for dt in (5e-4, 2.5e-4):
         motion = crank_sticks(0.6, dt, 0.6)
@@ -160,9 +160,9 @@ def test_agrees_with_rigid_bodies_to_second_order() -> None:
     for dt in (5e-3, 2.5e-3, 1.25e-3):
         motion, every = crank_sticks(0.6, dt, 0.3), round(1e-2 / dt)
         v, a = motion.velocity[::every, 2, 0], motion.acceleration[::every, 2, 0]
-        turn = np.unwrap(angles) - angles[0] - (motion.angle[::every, 0] - 0.6)
+        delta = np.unwrap(angles) - angles[0] - (motion.angle[::every, 0] - 0.6)
         pairs = ((v, piston.velocity[:, 0]), (a, piston.acceleration[:, 0]))
-        errors.append([np.abs(turn).max(), *(np.abs(x - y).max() / np.ptp(y) for x, y in pairs)])
+        errors.append([np.abs(delta).max(), *(np.abs(x - y).max() / np.ptp(y) for x, y in pairs)])
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
     assert np.all((orders > 1.85) & (orders < 2.15)), orders
     assert np.all(np.array(errors[-1]) < 1e-3)

@@ -261,8 +261,8 @@ def test_modal_superposition_solves_the_frozen_equations() -> None:
     Q = ENGINE.modal_superposition(angle, time, load)[:, ENGINE.free]
     assert relative(Q[0], np.linalg.solve(K, load[0])) < 1e-8
     h = time[1]
-    second = (Q[2:] - 2 * Q[1:-1] + Q[:-2]) / h**2
-    residual = second @ mass.T + Q[1:-1] @ K.T - load[1:-1]
+    acceleration = (Q[2:] - 2 * Q[1:-1] + Q[:-2]) / h**2
+    residual = acceleration @ mass.T + Q[1:-1] @ K.T - load[1:-1]
     fastest = 2 * np.pi * modes.frequencies[-1]
     # error of the second difference of the fastest mode
     bound = (fastest * h) ** 2 / 12 * np.abs(Q @ K.T).max(axis=0).max()

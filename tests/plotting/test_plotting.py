@@ -123,10 +123,10 @@ def test_scale_enlarges_the_elastic_part_only() -> None:
     pose = {"position": (1.0, 2.0, 3.0), "rotation": (0.5, 0.5, 0.5, 0.5)}  # x → y → z → x
     rigid = plotting.skin_points(skin, 0 * eta, **pose)
     np.testing.assert_allclose(rigid, skin.points[:, [2, 0, 1]] + [1.0, 2.0, 3.0], atol=1e-15)
-    exact, large = (plotting.skin_points(skin, eta, scale=s, **pose) - rigid for s in (1.0, 50.0))
-    np.testing.assert_allclose(large, 50 * exact, atol=1e-13)
+    unit, large = (plotting.skin_points(skin, eta, scale=s, **pose) - rigid for s in (1.0, 50.0))
+    np.testing.assert_allclose(large, 50 * unit, atol=1e-13)
     magnitude = np.linalg.norm(plotting.skin_displacement(skin, eta), axis=1)
-    np.testing.assert_allclose(np.linalg.norm(exact, axis=1), magnitude, atol=1e-15)
+    np.testing.assert_allclose(np.linalg.norm(unit, axis=1), magnitude, atol=1e-15)
 
 
 def test_drawn_surfaces_are_at_those_points(pv: Any, run: Solution) -> None:

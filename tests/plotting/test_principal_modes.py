@@ -42,12 +42,12 @@ def difference(one: Surface, two: Surface, quantity: str) -> float:
 @pytest.mark.parametrize("rank", [1, 3, 10])
 def test_motions_of_low_rank_are_exact(rank: int, seed: int) -> None:
     whole = surface(rank, seed)
-    (few,) = with_principal_modes([whole], 1e-6)
-    assert len(few.skin.modes) == few.eta.shape[1] == rank
+    (reduced,) = with_principal_modes([whole], 1e-6)
+    assert len(reduced.skin.modes) == reduced.eta.shape[1] == rank
     for quantity in ("displacement", "von Mises", "stress xy"):
-        assert difference(whole, few, quantity) < 1e-5
-    assert few.stress is not None and few.stress.cells is not None
-    assert few.peak("von Mises") == pytest.approx(whole.peak("von Mises"), rel=1e-4)
+        assert difference(whole, reduced, quantity) < 1e-5
+    assert reduced.stress is not None and reduced.stress.cells is not None
+    assert reduced.peak("von Mises") == pytest.approx(whole.peak("von Mises"), rel=1e-4)
 
 
 @pytest.mark.parametrize("accuracy", [1e-1, 1e-2, 1e-3])
@@ -56,12 +56,12 @@ def test_the_error_is_below_its_limit(accuracy: float) -> None:
     whole = surface(MODES)
     decreasing = whole.eta @ np.diag(0.3 ** np.arange(MODES))
     whole = replace(whole, eta=decreasing)
-    (few,) = with_principal_modes([whole], accuracy)
-    assert 1 < len(few.skin.modes) < MODES
-    assert difference(whole, few, "displacement") < 3 * accuracy
-    assert difference(whole, few, "von Mises") < 3 * accuracy
+    (reduced,) = with_principal_modes([whole], accuracy)
+    assert 1 < len(reduced.skin.modes) < MODES
+    assert difference(whole, reduced, "displacement") < 3 * accuracy
+    assert difference(whole, reduced, "von Mises") < 3 * accuracy
     (better,) = with_principal_modes([whole], 1e-2 * accuracy)
-    assert len(better.skin.modes) > len(few.skin.modes)
+    assert len(better.skin.modes) > len(reduced.skin.modes)
 
 
 def test_bodies_with_the_same_skin_share_the_modes() -> None:

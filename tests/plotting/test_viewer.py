@@ -90,6 +90,7 @@ def test_motion_between_the_kept_instants(run: Solution) -> None:
     for k in range(len(run)):
         pose = {"position": R[k], "rotation": Q[k] / np.linalg.norm(Q[k])}
         shown = plotting.skin_points(skin, np.zeros(3), **pose)
+        # the rotation matrix, from the rigid points
         A = (shown - R[k]).T @ np.linalg.pinv(skin.points).T
         shown = R[k] + (points + np.tensordot(eta[k], modes, axes=1)) @ A.T
         history = run.body("rod")
@@ -261,7 +262,8 @@ def test_reduced_beams_are_surfaces(browser: Any, tmp_path: Path) -> None:
     assert len(hits) > 20
     points = np.array([hit["reference"] for hit in hits])
     sides = points[(points[:, 0] > 1e-6) & (points[:, 0] < 0.5 - 1e-6)]
-    assert np.abs(np.abs(sides[:, 1:]) - 0.01).max() < 3e-7  # edges of the section of 20 × 20 mm
+    # edges of the section of 20 × 20 mm, to half a step of 0.5 m/2²⁰
+    assert np.abs(np.abs(sides[:, 1:]) - 0.01).max() < 3e-7
     assert beam.skin is not None
 
 

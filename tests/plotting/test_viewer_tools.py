@@ -151,7 +151,7 @@ def test_curves(tab: Tab, run: Solution) -> None:
     tab.page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 40)
     tab.page.mouse.wheel(0, -100)
     tab.page.wait_for_timeout(100)
-    low, high = tab.do("player.span")
+    low, high = tab.do("player.span")  # the wheel reduces the span to 80 %
     assert (low, high) == pytest.approx((0.1 * 0.03, 0.9 * 0.03), rel=0.02)
     tab.page.mouse.dblclick(box["x"] + 0.5 * box["width"], box["y"] + 40)
     tab.page.wait_for_timeout(100)
@@ -169,13 +169,15 @@ def test_orbits(browser: Any, run: Solution, tmp_path: Path, width: int) -> None
         tab.do(f"player.seek({time})")
         (marker,) = tab.do("player.markers")
         exact = [np.interp(time, run.time, values) for values in path.T]
+        # The page omits points of an orbit within an error of 1/500 of its size.
         assert np.abs(np.subtract(marker, exact)).max() < 1.01 / 500 * np.ptp(path, axis=0).max()
     orbit, below = (tab.page.locator(f"#{name} canvas") for name in ("orbits", "curves"))
     box, stage = orbit.bounding_box(), tab.page.locator("#stage").bounding_box()
     assert below.count() == 1 and box is not None and stage is not None
     beside = box["x"] >= stage["x"] + stage["width"] - 1
     assert beside == (width > 800) and stage["width"] > 400 and stage["height"] > 300
-    scale = min(box["width"], box["height"]) - 50  # pixels of the larger extent
+    # pixels of the larger extent; 50, and 15 and 3 below, are margins in `orbitScale` (player.js)
+    scale = min(box["width"], box["height"]) - 50
     high, low = path.max(axis=0), path.min(axis=0)
     k = int(np.argmax(path[:200, 1]))  # the uppermost point
     x, y = (path[k] - 0.5 * (high + low)) * scale / (high - low).max()
@@ -372,8 +374,8 @@ def test_large_surfaces(browser: Any, tmp_path: Path) -> None:
     length = body.skin.points[:, 0].max()
     # Points along the bar and around it: 50,000, whose indices have 16 bits, and 150,000
     for count, with_stress in ((224, False), (388, True)):
-        along, angle = np.linspace(0, length, count), np.linspace(0, 2 * np.pi, count, False)
-        x, phi = (grid.ravel() for grid in np.meshgrid(along, angle, indexing="ij"))
+        positions, angle = np.linspace(0, length, count), np.linspace(0, 2 * np.pi, count, False)
+        x, phi = (grid.ravel() for grid in np.meshgrid(positions, angle, indexing="ij"))
         points = np.column_stack([x, 0.01 * np.cos(phi), 0.01 * np.sin(phi)])
         i = np.arange(count**2).reshape(count, count)
         a, b = i[:-1].ravel(), i[1:].ravel()

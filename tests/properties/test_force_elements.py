@@ -268,12 +268,12 @@ def test_films_at_rest(name: str, motion: tuple[Array, ...]) -> None:
     u1, u2 = 1e-3 * moving.u1, 1e-3 * moving.u2
     if not short:
         u2[3:] = u1[3:]
-    first, second = (
+    forward, backward = (
         film.wrenches(pair._replace(u1=sign * u1, u2=sign * u2)) for sign in (1.0, -1.0)
     )
     u, accuracy = np.append(u1, u2), 1e-9 if short else 0.02
     atol = accuracy * np.abs(E).max() * max(np.abs(u).max(), 1e-6)
-    assert np.allclose(E @ u, 0.5 * (first - second), rtol=0, atol=atol)
+    assert np.allclose(E @ u, 0.5 * (forward - backward), rtol=0, atol=atol)
 
 
 @pytest.mark.parametrize("name", FILMS)

@@ -40,9 +40,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert main([*reduce_rod, *ends, *loads, "-o", str(path / "rod.npz")]) == 0
     wood = ["--materials", str(path / "own.toml"), "--material", "rod=wood"]
     reduce_wood = ["reduce", mesh, "-q", *wood, "--modes", "2", "--reference", "attached:big"]
-    named = ["--interface", "big=big_end", "--interface", "small=2:rigid", "--degree", "1"]
-    more = ["--point", "mid=0.07,0,0", "--up-to", "1MHz", "--no-skin", "--name", "wooden"]
-    assert main([*reduce_wood, *named, *more, "-o", str(path / "wood.npz")]) == 0
+    interfaces = ["--interface", "big=big_end", "--interface", "small=2:rigid", "--degree", "1"]
+    options = ["--point", "mid=0.07,0,0", "--up-to", "1MHz", "--no-skin", "--name", "wooden"]
+    assert main([*reduce_wood, *interfaces, *options, "-o", str(path / "wood.npz")]) == 0
     comm.Barrier()
     return path
 
@@ -80,15 +80,15 @@ def test_the_unit_is_that_of_the_mesh(folder: Path, comm: MPI.Intracomm) -> None
 
 def test_lengths_with_units(folder: Path, comm: MPI.Intracomm) -> None:
     """Sizes and points may have units; elements larger than the part raise an error."""
-    same, file = folder / "same.msh", folder / "rod.msh"
-    assert main(["mesh", "rod", "--size", "12mm", "--order", "1", "-o", str(same)]) == 0
+    in_mm, in_m = folder / "same.msh", folder / "rod.msh"
+    assert main(["mesh", "rod", "--size", "12mm", "--order", "1", "-o", str(in_mm)]) == 0
     comm.Barrier()
-    assert same.read_bytes() == file.read_bytes()
+    assert in_mm.read_bytes() == in_m.read_bytes()
     assert main(["mesh", "rod", "--size", "5", "-o", str(folder / "large.msh")]) == 1
     assert not (folder / "large.msh").exists()
     words = ["--material", "steel", "--interface", "big_end", "--modes", "1", "--degree", "1"]
     words += ["-q", "--point", "mid=70mm,-0e0,0mm", "-o", str(folder / "point.npz")]
-    assert main(["reduce", str(file), *words]) == 0
+    assert main(["reduce", str(in_m), *words]) == 0
     comm.Barrier()
     assert np.allclose(ReducedBody.load(folder / "point.npz").point("mid").position, [0.07, 0, 0])
 

@@ -27,7 +27,8 @@ KINDS = ("rigid", "averaged", "unstiffened", "attached", "plane")
 def reduced(kind: str) -> ReducedBody:
     """Return a steel box or plate of one of the `KINDS`, with a full damping matrix.
 
-    Only "rigid" and "averaged", which name the kind of the interfaces, have geometric stiffness.
+    Of the boxes, only "rigid" and "averaged", which name the kind of the interfaces, have geometric
+    stiffness.
     "attached" keeps its Craig-Bampton modes, whose mass and stiffness matrices are full.
     """
     options: dict[str, Any] = {"num_modes": 3, "name": f"{kind} box"}

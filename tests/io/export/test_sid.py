@@ -197,10 +197,11 @@ def test_dialects_contain_the_same_data(tmp_path: Path, kind: str) -> None:
 def test_frequencies(tmp_path: Path, kind: str) -> None:
     body = reduced(kind)
     expected = _hz(body.stiffness, body.mass)
-    for units, second in (("m-kg-s", 1.0), ("mm-t-s", 1.0), ("mm-kg-ms", 1e3)):
+    # 1e3 ms in a second
+    for units, per_second in (("m-kg-s", 1.0), ("mm-t-s", 1.0), ("mm-kg-ms", 1e3)):
         file = written(tmp_path, kind, units=units)
         assert file.mass == pytest.approx(UNITS[units].mass * body.total_mass)
-        assert np.allclose(second * _hz(file["Ke"].m0, file["Me"].m0), expected, rtol=1e-9)
+        assert np.allclose(per_second * _hz(file["Ke"].m0, file["Me"].m0), expected, rtol=1e-9)
 
 
 def _hz(K: np.ndarray, M: np.ndarray) -> np.ndarray:
@@ -275,12 +276,12 @@ def test_columns_of_gr_and_ge(tmp_path: Path, kind: str, dialect: str) -> None:
             + Gr.get(("m0", (b, column(q, a))), 0.0)
             for q in modes for a in axes for b in axes
         }  # fmt: skip
-        first = [sums[q, a, b] - 2 * inertia(q, a, b) for q, a, b in sums]
-        second = [
+        j_errors = [sums[q, a, b] - 2 * inertia(q, a, b) for q, a, b in sums]
+        oe_errors = [
             Oe.get(("m0", (q, k)), 0.0) + sums[q, a, b] / (4 if a == b else 2)
             for q in modes for k, (a, b) in enumerate(pairs, 1)
         ]  # fmt: skip
-        third = [
+        ge_errors = [
             Ge.get(("m0", (k, column(q, a))), 0.0)
             - 2 * Cr.get(("m1", (k, a, q) if dialect == "fembeam" else (k, q, a)), 0.0)
             for k in modes for q in modes for a in axes
@@ -288,7 +289,7 @@ def test_columns_of_gr_and_ge(tmp_path: Path, kind: str, dialect: str) -> None:
         sizes = [max(map(abs, part.values())) for part in (Gr, Gr, Ge)]
         return [
             max(map(abs, rows)) / size
-            for rows, size in zip((first, second, third), sizes, strict=True)
+            for rows, size in zip((j_errors, oe_errors, ge_errors), sizes, strict=True)
         ]
 
     rules = {BY_AXIS: lambda q, a: (a - 1) * nq + q, BY_MODE: lambda q, a: 3 * (q - 1) + a}
