@@ -128,8 +128,8 @@ def taylor_slope() -> Numbers:
             velocity = ufl.as_vector([x[0], -2 * x[1], 0 * x[2]])
             change = mbd.Parameter("s", "shape", velocity=velocity)
             derivative = mbd.sensitivities(base, [change])["s"].frequencies[0]
-    remainder, half_step_remainder = (
+    remainder, half_remainder = (
         f - frequencies[0] - s * derivative
         for f, s in zip(frequencies[1:], (step, step / 2), strict=True)
     )
-    return [float(np.log2(remainder / half_step_remainder))], {"order of the remainder of a step": 2.0}
+    return [float(np.log2(remainder / half_remainder))], {"order of the remainder of a step": 2.0}
