@@ -43,7 +43,7 @@ def box(
     """
     corners = [np.zeros(3), np.asarray(size, dtype=float)]
     mesh = create_box(comm, corners, list(cells), cell, partitioner=without(comm, empty_rank))
-    if hinge:
+    if hinge:  # the factors of half are tolerances for nodes on the middle planes
         half = [(1 + 1e-9) * length / 2 for length in size[:2]]
         low = locate_entities(mesh, 3, lambda x: (x[0] < half[0]) & (x[1] < half[1]))
         half = [(1 - 1e-9) * length / 2 for length in size[:2]]

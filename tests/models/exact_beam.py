@@ -43,7 +43,7 @@ class ExactBeam:
     def square(
         cls, length: float, side: float, young: float, poisson: float, density: float, elements: int
     ) -> ExactBeam:
-        """Return a square section, with the shear factor 5/6."""
+        """Return a beam with a square section and the shear factor 5/6."""
         A, second_moment = side**2, side**4 / 12
         shear = young / 2 / (1 + poisson)
         return cls(
@@ -65,8 +65,9 @@ class ExactBeam:
     def stiffness(self) -> Array:
         """Stiffness of stretch, shear and curvature, (3,), N, N, N m².
 
-        With one point an element bends within itself by shear only; the flexibility h²/12EI that
-        this lacks is added (MacNeal 1978), and small deflections are exact at the nodes.
+        With one quadrature point, an element of length h bends by shear only. The flexibility
+        h²/12EI that it lacks is added to that of shear (MacNeal 1978), so that small deflections
+        are exact at the nodes.
         """
         return np.array([self.EA, 1 / (1 / self.GA + self.step**2 / (12 * self.EI)), self.EI])
 

@@ -1,4 +1,4 @@
-"""The MWM six-cylinder engine (Mendes, Meirelles, Zampieri, Proc. IMechE K 222 (2008)), twice.
+"""Two models of the MWM six-cylinder engine (Mendes, Meirelles, Zampieri, IMechE K 222, 2008).
 
 `chain` and `torques` are the nine-mass model in the package; `reference` is a program of its own in
 NumPy that solves the same equations in the frequency domain.

@@ -40,6 +40,7 @@ def rod() -> mbd.ReducedBody:
         skin=Skin(corners, [[0, 1, 2], [1, 3, 2]], nodes),
         loads=[LoadPattern("wind", (0, 1, 0), (0, 0, 0), (0, 0.1), np.zeros((2, 3)))],
     )
+    # work of unit loads on the modes, and the static responses to these loads
     work = unit_work(body)
     responses = np.linalg.solve(body.stiffness, work)
     cases = Stiffening(

@@ -78,7 +78,7 @@ def test_the_maximum_is_marked(
 
 
 def test_movie_in_colours_of_stress(tmp_path: Path) -> None:
-    """The bar is stressed more and more: from blue to red at a fixed range of colours."""
+    """From the least to the largest stress, blue becomes red at a fixed range of colours."""
     if MPI.COMM_WORLD.rank:
         pytest.skip("one rank draws")
     skin = bar().skin

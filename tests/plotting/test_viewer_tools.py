@@ -287,8 +287,8 @@ def test_camera_follows_a_body(tab: Tab, run: Solution) -> None:
             exact = centre_of(run, body, time)
             # the page omits instants within an error of half a pixel, see PIXEL of `page_scene`
             np.testing.assert_allclose(tab.do("player.target"), exact, rtol=0, atol=3e-4)
-            now = np.subtract(tab.do("player.eye"), tab.do("player.target"))
-            np.testing.assert_allclose(now, direction, rtol=0, atol=1e-9)
+            new_direction = np.subtract(tab.do("player.eye"), tab.do("player.target"))
+            np.testing.assert_allclose(new_direction, direction, rtol=0, atol=1e-9)
     tab.do("player.set('follow', '')")
     fixed = tab.do("player.target")
     tab.do("player.seek(0.01)")
@@ -305,7 +305,7 @@ def test_camera_follows_a_body(tab: Tab, run: Solution) -> None:
 
 
 def test_opacity(tab: Tab) -> None:
-    """A transparent rod shows the background through it; an opaque crank hides its pins."""
+    """A transparent rod shows the background through it; an opaque piston hides what is behind."""
     x, y = pixel_of(tab, "rod")
     background = tab.image()[3, -30]  # at the top right, where no body is
     before = tab.image()

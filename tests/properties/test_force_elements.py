@@ -183,6 +183,7 @@ def test_wrenches_follow_a_rigid_motion(
 
     final = FramePair(*carried(pair.p1, pair.Q1, pair.u1), *carried(pair.p2, pair.Q2, pair.u2))
     expected = (case.element.wrenches(pair).reshape(4, 3) @ Q.T).ravel()
+    # The round-off of positions, times the stiffness, adds to that of the wrenches.
     stiff = np.abs(case.element.derivatives(pair)[0]).max()
     atol = 1e-10 * np.abs(expected).max() + 1e-14 * stiff
     assert np.allclose(case.element.wrenches(final), expected, rtol=0, atol=atol)
@@ -191,7 +192,7 @@ def test_wrenches_follow_a_rigid_motion(
 def is_smooth(element: PairElement, pair: FramePair) -> bool:
     """Return whether the wrenches are smooth near a pair, so that differences are exact.
 
-    Gaps of contacts must not change their signs. A film ruptures where it is not squeezed, so that
+    Gaps of contacts must not change their signs in the steps of the differences. A film ruptures where it is not squeezed, so that
     its pressure has no derivative if its rates are zero; see `test_films_at_rest`.
     """
     if isinstance(element, FilmBearing):

@@ -198,12 +198,12 @@ def test_joint_forces_have_no_power(name: str, motion: tuple[Array, ...]) -> Non
     permitted = scipy.linalg.null_space(B) if len(B) else np.eye(len(eqs.v))
     eqs.v[:] = permitted @ np.linspace(-1, 2, permitted.shape[1])
     (w,) = eqs.joint_wrenches()
-    u, s = eqs.frames.update_velocities(), eqs.system
+    u, system = eqs.frames.update_velocities(), eqs.system
     size = np.abs(w).max()
-    assert abs(w @ np.hstack([u[s.first[0]], u[s.second[0]]])) < 1e-12 * max(1.0, size)
+    assert abs(w @ np.hstack([u[system.first[0]], u[system.second[0]]])) < 1e-12 * max(1.0, size)
     eqs.residual(0.0)
-    assert np.abs(eqs.values[s.velocity_rows]).max(initial=0.0) < 1e-12
-    points = eqs.position[s.first[0]], eqs.position[s.second[0]]
+    assert np.abs(eqs.values[system.velocity_rows]).max(initial=0.0) < 1e-12
+    points = eqs.position[system.first[0]], eqs.position[system.second[0]]
     assert close(w[:3] + w[6:9], np.zeros(3), 1e-12 * max(1.0, size))
     moments = w[3:6] + w[9:12] + np.cross(points[0], w[:3]) + np.cross(points[1], w[6:9])
     assert close(moments, np.zeros(3), 1e-11 * max(1.0, size))

@@ -43,7 +43,8 @@ def check_superelement(body: ReducedBody, K: np.ndarray, M: np.ndarray, digits: 
     assert K.shape == M.shape == (6 + body.num_modes,) * 2
     assert relative(K, K.T) < digits and relative(M, M.T) < digits
     scipy.linalg.cholesky(M)
-    size = np.sqrt(np.where(np.diag(K) > 0, np.diag(K), 1.0))  # (all zero for one interface)
+    # K is scaled to a unit diagonal; with one interface, its first six rows are zero.
+    size = np.sqrt(np.where(np.diag(K) > 0, np.diag(K), 1.0))
     values = np.linalg.eigvalsh(K / np.outer(size, size))
     assert np.abs(values[:6]).max() < 10 * digits < 1e-4 * values[6]
     rigid = np.zeros((len(K), 6))

@@ -474,11 +474,12 @@ linearize: {}
 """
     assert main(["run", str(written(tmp_path, text)), "--out", str(tmp_path / "out"), "-q"]) == 0
     row = (tmp_path / "out" / "equilibrium.csv").read_text().splitlines()[1].split(",")
+    # The columns 4 and 7 are the scalar and the z component of the quaternion.
     angle = 2 * np.arctan2(float(row[7]), float(row[4]))
-    weight = 2 * 9.81 * 0.1
-    assert 3 * angle + weight * np.cos(angle) == pytest.approx(0, abs=1e-8)
+    moment = 2 * 9.81 * 0.1
+    assert 3 * angle + moment * np.cos(angle) == pytest.approx(0, abs=1e-8)
     pole = float((tmp_path / "out" / "poles.csv").read_text().splitlines()[1].split(",")[1])
-    stiffness = 3 - weight * np.sin(angle)
+    stiffness = 3 - moment * np.sin(angle)
     assert pole**2 == pytest.approx(stiffness / (0.01 + 2 * 0.1**2), rel=1e-6)
 
 
