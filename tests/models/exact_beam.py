@@ -96,7 +96,7 @@ class ExactBeam:
         nodes, strain = u.reshape(-1, 3), self.strains(u)
         angle = 0.5 * (nodes[1:, 2] + nodes[:-1, 2])
         c, s = np.cos(angle), np.sin(angle)
-        B = np.zeros((n, 3, 6))  # strains per unknown
+        B = np.zeros((n, 3, 6))  # derivatives of strains by (x, y, θ) of both nodes
         B[:, 0, 3], B[:, 0, 4] = c / h, s / h
         B[:, 1, 3], B[:, 1, 4] = -s / h, c / h
         B[:, :2, :2] = -B[:, :2, 3:5]
@@ -106,6 +106,7 @@ class ExactBeam:
         stress = strain * self.stiffness
         inner = h * np.einsum("eij,ei->ej", B, stress)
         K = np.einsum("eia,i,eib->eab", B, self.stiffness, B)
+        # derivatives of the mean angle
         rotation_row = np.array([0.0, 0.0, 0.5, 0.0, 0.0, 0.5])
         # Second derivatives of the strains by the mean angle θ and by positions p:
         # ∂²Γ/∂θ∂p = ∂γ/∂p, ∂²γ/∂θ∂p = −∂Γ/∂p, ∂²Γ/∂θ² = −(1 + Γ), ∂²γ/∂θ² = −γ.
@@ -167,10 +168,10 @@ def equilibrium(
 ) -> Array:
     """Return the unknowns in equilibrium with dead loads, in steps from the straight beam."""
     u, index = beam.straight() if u is None else u.copy(), np.array(held)
-    for part in np.linspace(0.0, 1.0, steps + 1)[1:]:
+    for factor in np.linspace(0.0, 1.0, steps + 1)[1:]:
         for _ in range(50):
             inner, K = beam.forces(u)
-            change = _solve(K, part * load - inner, index)
+            change = _solve(K, factor * load - inner, index)
             u += change
             if np.abs(change).max() < 1e-10 * beam.length:
                 break

@@ -8,7 +8,11 @@ from dolfinx_mbd.body import Interface, ReducedBody, Stiffening
 
 
 class Particles:
-    """Random particles with random modes, and the reduced body that they make."""
+    """Random particles with random modes, and the reduced body that they make.
+
+    x and psi are positions and modes, S and H their first and second mass moments, K and C the
+    stiffness and damping matrices.
+    """
 
     def __init__(self, num_modes: int, seed: int = 0, count: int = 12) -> None:
         rng = np.random.default_rng(seed)

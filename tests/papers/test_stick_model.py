@@ -142,7 +142,7 @@ def test_energy_is_the_work_of_the_torque() -> None:
 
 
 def test_agrees_with_rigid_bodies_to_second_order() -> None:
-    """From rest, angle, velocities and accelerations do not oscillate."""
+    """From rest, angle, velocity and acceleration converge to rigid bodies with order two."""
     system = slider_crank(
         rigid_rod(length=0.4, mass=0.4),
         crank_radius=0.1,

@@ -122,7 +122,7 @@ STATE = """() => {
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait without `eval` in the page, which its policy forbids."""
+    """Wait until a condition holds, without `eval` in the page, which its policy forbids."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end

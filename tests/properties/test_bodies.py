@@ -182,7 +182,7 @@ def test_comparison_does_not_depend_on_the_modes(body: mbd.ReducedBody, seed: in
 
 
 def test_file_of_an_earlier_version() -> None:
-    """The file was written before the arrays had declarations."""
+    """The file was written before arrays had declarations of their shapes and units."""
     expected = complete_body(3, exact_numbers())
     body = mbd.ReducedBody.load(DATA / "body_version_2.body")
     assert_same(body, expected)

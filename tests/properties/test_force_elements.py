@@ -340,7 +340,7 @@ def test_forces_on_joints_balance(name: str, motion: str, motions: tuple[Array, 
     moments = w[3:6] + w[9:] + np.cross(p1, w[:3]) + np.cross(p2, w[6:9])
     assert np.allclose(moments, 0, atol=1e-11 * size)
     s, rate, _ = eqs.frames.axis_coordinates()
-    column = int(motion == "displacement")
+    column = int(motion == "displacement")  # 0: rotation
     force = load.magnitude(0.0, float(s[0, column]), float(rate[0, column]))
     power = w @ eqs.velocities[list(frames)].ravel()
     assert power == pytest.approx(force * rate[0, column], rel=1e-9, abs=1e-12)

@@ -51,6 +51,7 @@ def fem_rows(
     elastic = file.groups[9] @ bP + file.groups[13] @ b + file.groups[10] @ x
     elastic += (R @ I3).T @ (vP - gravity) + (R @ (I4 + I5a)).T @ wP + 2 * (R @ I5b).T @ w
     for j in range(n):
+        # ω·Tω is half the derivative of ω·Jω by x_j.
         T = I8[j].T - np.einsum("kab,k->ab", I9[j], x)
         elastic[j] -= w @ R @ T @ R.T @ w
     # Group 19 numbers its matrices by these loads: ω products, ω̇, acceleration, then interfaces.

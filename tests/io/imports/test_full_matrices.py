@@ -67,6 +67,7 @@ def test_the_body_of_the_mesh(tmp_path: Path) -> None:
         inertia_at_interfaces(body), inertia_at_interfaces(expected), strict=True
     ):
         assert relative(imported, reduced) < 1e-9
+    # 1 Hz replaces 0 Hz, at which a free body has no finite compliance.
     for frequency in (0.0, 50.0, 700.0):
         omega = 2 * np.pi * max(frequency, 1.0)
         assert relative(dynamic_stiffness(body, omega), dynamic_stiffness(expected, omega)) < 1e-9
@@ -135,8 +136,8 @@ def test_interfaces_move_as_their_nodes_do(kind: Any) -> None:
         rows = np.abs(shown.skin.points[:, 0] - i.point[0]) < 1e-9
         u = shown.skin.modes[:, rows]
         xi = shown.skin.points[rows] - i.point
+        # the mean displacement of the nodes, and their rotation by least squares
         assert np.abs(u.mean(axis=1) - i.motion[:3].T).max() < 1e-9 * np.abs(u).max()
-        # rotation of the nodes by least squares, and their mean displacement above
         J = np.einsum("ia,ia->", xi, xi) * np.eye(3) - xi.T @ xi
         theta = np.linalg.solve(J, np.cross(xi, u).sum(axis=1).T)
         assert np.abs(theta - i.motion[3:]).max() < 1e-7 * np.abs(i.motion[3:]).max()
