@@ -34,8 +34,8 @@ def motion(t: float) -> tuple[float, float, float]:
         return SPEED * (t - PERIOD / 2), SPEED, 0.0
     w = 2 * np.pi / PERIOD
     angle = t**2 / 2 + (np.cos(w * t) - 1) / w**2
-    rates = np.array([angle, t - np.sin(w * t) / w, 1 - np.cos(w * t)])
-    rotation, rate, acceleration = SPEED / PERIOD * rates
+    values = np.array([angle, t - np.sin(w * t) / w, 1 - np.cos(w * t)])
+    rotation, rate, acceleration = SPEED / PERIOD * values
     return float(rotation), float(rate), float(acceleration)
 
 

@@ -19,7 +19,7 @@ POINTS, MODES, INSTANTS = 30, 24, 200
 def surface(rank: int, seed: int = 0, **changes: Any) -> Surface:
     """Return a random surface whose coordinates have the given rank in time."""
     rng = np.random.default_rng(seed)
-    scales = 10.0 ** rng.uniform(-6, 0, MODES)  # as those of static and vibration modes
+    scales = 10.0 ** rng.uniform(-6, 0, MODES)  # as static and vibration modes
     modes = scales[:, None, None] * rng.standard_normal((MODES, POINTS, 3))
     skin = Skin(rng.standard_normal((POINTS, 3)), [[0, 1, 2]], modes)
     stress = 1e11 * scales * rng.standard_normal((6, POINTS, MODES))

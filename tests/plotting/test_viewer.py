@@ -480,7 +480,7 @@ def test_motion_in_a_browser(browser: Any, run: Solution, tmp_path: Path) -> Non
         assert len(hits) > 20
         for hit in hits:
             error = abs(hit["value"] - expected[hit["node"]]) / expected.max()
-            assert error < 0.02  # (between kept instants)
+            assert error < 0.02  # (interpolated between the instants of the page)
             assert np.abs(hit["position"] - exact[hit["node"]]).max() < 1e-3 * 0.3
     assert np.abs(images[0] - images[1]).max() > 50  # other colours
     largest = body.stress.envelope("von Mises", history).value.max()

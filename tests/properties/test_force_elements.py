@@ -64,6 +64,7 @@ TABLE = mbd.mechanism.BearingTable(
     damping=[np.eye(3)] * 2,
 )
 NEUTRAL = (np.full(3, 0.2), exp_rotation(np.array([0.3, 0.1, -0.2])))
+# numbers of teeth, module (m), stiffness (N/m)
 WHEELS = mbd.mechanism.GearPair(
     "gears", A, B, (20, 31), 0.1, 1e4, damping=0.4, backlash=0.01, offset=0.3
 )
@@ -87,6 +88,7 @@ CASES = {
         conservative=False,
     ),
     "law": Case(mbd.PairLoad("e", A, B, mixed), conservative=False, accuracy=1e-6),
+    # near the reference distance of the axes, 0.1 (20 + 31)/2 = 2.55
     "gears": Case(WHEELS, (2.552, 0.3, 0), reach=1e-2, turn=0.05),
     **{
         name: Case(contact, place, reach=0.02, turn=0.15)
@@ -192,8 +194,9 @@ def test_wrenches_follow_a_rigid_motion(
 def is_smooth(element: PairElement, pair: FramePair) -> bool:
     """Return whether the wrenches are smooth near a pair, so that differences are exact.
 
-    Gaps of contacts must not change their signs in the steps of the differences. A film ruptures where it is not squeezed, so that
-    its pressure has no derivative if its rates are zero; see `test_films_at_rest`.
+    Gaps of contacts must not change their signs in the steps of the differences. A film ruptures
+    where it is not squeezed, so that its pressure has no derivative if its rates are zero; see
+    `test_films_at_rest`.
     """
     if isinstance(element, FilmBearing):
         return bool(np.abs(element.pair_motion(pair)[4:9]).max() > 0.05)

@@ -169,18 +169,18 @@ def test_markers_move_as_our_interfaces() -> None:
 
     body = particles()
     eta = 1e-3 * np.array([1.0, -2.0, 0.5])
-    where, rotation = np.array([1.0, 2.0, 3.0]), exp_rotation(np.array([0.3, -0.2, 0.9]))
+    position, rotation = np.array([1.0, 2.0, 3.0]), exp_rotation(np.array([0.3, -0.2, 0.9]))
     mbs = exudyn.SystemContainer().AddSystem()
-    placed = to_exudyn(body).AddObjectFFRFreducedOrder(
-        mbs, positionRef=where, rotationMatrixRef=rotation
+    numbers = to_exudyn(body).AddObjectFFRFreducedOrder(
+        mbs, positionRef=position, rotationMatrixRef=rotation
     )
-    mbs.SetNodeParameter(placed["nGenericODE2"], "initialCoordinates", list(eta))
+    mbs.SetNodeParameter(numbers["nGenericODE2"], "initialCoordinates", list(eta))
     sensors = {}
     for name, nodes in marker_nodes(body).items():
         kind = items.MarkerSuperElementRigid if len(nodes) > 1 else items.MarkerSuperElementPosition
         marker = mbs.AddMarker(
             kind(
-                bodyNumber=placed["oFFRFreducedOrder"],
+                bodyNumber=numbers["oFFRFreducedOrder"],
                 meshNodeNumbers=nodes,
                 weightingFactors=[1 / len(nodes)] * len(nodes),
             )
@@ -193,16 +193,16 @@ def test_markers_move_as_our_interfaces() -> None:
                 )
             )
     mbs.Assemble()
-    seen = {key: np.array(mbs.GetSensorValues(number)) for key, number in sensors.items()}
+    measured = {key: np.array(mbs.GetSensorValues(number)) for key, number in sensors.items()}
     for i in body.interfaces:
         d, theta = i.motion[:3] @ eta, i.motion[3:] @ eta
         assert np.abs(theta).max() > 1e-4
-        assert np.allclose(seen[i.name, "Position"], where + rotation @ (i.point + d), atol=1e-13)
+        assert np.allclose(measured[i.name, "Position"], position + rotation @ (i.point + d), atol=1e-13)
         expected = rotation @ exp_rotation(theta)
-        assert np.allclose(seen[i.name, "RotationMatrix"].reshape(3, 3), expected, atol=1e-13)
+        assert np.allclose(measured[i.name, "RotationMatrix"].reshape(3, 3), expected, atol=1e-13)
     middle = body.point("middle")
-    expected = where + rotation @ (middle.position + eta @ middle.modes)
-    assert np.allclose(seen["middle", "Position"], expected, atol=1e-13)
+    expected = position + rotation @ (middle.position + eta @ middle.modes)
+    assert np.allclose(measured["middle", "Position"], expected, atol=1e-13)
 
 
 def test_units_and_skin(tmp_path: Path) -> None:

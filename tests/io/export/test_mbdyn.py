@@ -162,6 +162,7 @@ def test_inertia_tensor_of_the_deformed_body(tmp_path: Path, kind: str) -> None:
     body, file = reduced(kind), written(tmp_path, kind)
     eta = random_state(body, 1).q[7:]
     weights = np.concatenate([[1.0], eta])
+    # ∫ρ x⊗x of the deformed body, from which follows its inertia J about the origin
     Q = np.einsum("k,l,klab->ab", weights, weights, body.second_moments)
     c = file.centre
     J = file.inertia + file.mass * (c @ c * np.eye(3) - np.outer(c, c))

@@ -14,7 +14,10 @@ from dolfinx_mbd.io.export.superelement import superelement
 
 @dataclass(frozen=True)
 class Words:
-    """Words of 4 or 8 bytes, in the byte order `<` or `>`."""
+    """Words of 4 or 8 bytes, in the byte order `<` or `>`.
+
+    A record has its length (4 bytes) before and after its data; a key is a record of one integer.
+    """
 
     size: int = 4
     order: str = "<"
@@ -59,6 +62,7 @@ class Words:
         if label:
             text = "NASTRAN FORT TAPE ID CODE - ".encode("ascii")
             words = b"".join(text[k : k + 4].ljust(self.size) for k in range(0, 28, 4))
+            # a date, the label and the version
             head = self.counted(self.integers(1, 2, 26)) + self.counted(words)
             data = head + self.counted(self.name("NX2021.1")) + self.keys(-1, 0) + data
         return data
@@ -66,6 +70,7 @@ class Words:
     def dmig(self, A: Any, coordinates: Sequence[tuple[int, int]], kind: int = 2) -> bytes:
         """Return the lower triangle of a symmetric matrix; `kind` is 1 (single) or 2 (double)."""
         data = self.integers(114, 1, 120) + self.name("EXTDB")
+        # form 6 (symmetric), types of the numbers in the file and in the matrix, number of columns
         data += self.integers(0, 6, kind, kind, 0, 0, len(coordinates))
         value = self.doubles if kind == 2 else self.reals
         for j, column in enumerate(coordinates):

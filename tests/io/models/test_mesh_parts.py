@@ -97,7 +97,7 @@ def test_mesh_bodies_and_cables_make_the_round_trip(tmp_path: Path) -> None:
     # The box of DOLFINx 0.11 has another variant of the coordinate element than a mesh of a file.
     assert error <= (1e-12 if comm.size == 1 else 1e-7) * scale
     if comm.size == 1:
-        # Accelerations of nodes, which are coordinates too, have the round-off divided by dt².
+        # q also contains accelerations of nodes, whose round-off is that of positions over dt².
         np.testing.assert_allclose(run.q, run_of_copy.q, rtol=0, atol=1e-8)
         second_copy = read_model(write_model(copy, folder / "again.yaml")).system
         run_of_second = mbd.simulate(second_copy, t_end=5e-3, dt=1e-3)

@@ -133,6 +133,7 @@ class _Reader:
         return right.strip()
 
     def taylor(self, name: str) -> Taylor:
+        # the head of a series, then its entries m0(row, column) and m1(row, q, column)
         head = {key: int(self.value(self.next(), key)) for key in KEYS}
         rows, columns, nq = head["nrow"], head["ncol"], head["nq"]
         m0, m1 = np.zeros((rows, columns)), np.zeros((rows, nq, columns))
