@@ -104,7 +104,7 @@ def mechanism(axial: float = 1.0) -> System:
 
 def start(system: System) -> State:
     """Return the consistent start of the IVP test set."""
-    # coordinates and velocities of the rod
+    # Coordinates and velocities of the rod; the latter are those of the pin, ω and q̇.
     part, rates = system.q_slices[2], system.v_slices[2]
     q = np.concatenate([body.initial_coordinates() for body in system.bodies])
     v = np.zeros(system.num_velocities)

@@ -32,6 +32,7 @@ FREQUENCIES = [216.5836, 592.7405, 984.9230, 1171.017, 1415.995, 1660.044, 1794.
 CURVE_PEAK = 15.2
 """Peak of the pressure curve `mwm_pressure.csv`, whose scale is arbitrary."""
 
+# Published values.
 PEAKS = {
     1000.0: (2031.523, 564.242),
     1500.0: (3315.943, 828.200),
@@ -88,6 +89,7 @@ def cylinder_torque(angle: Any, speed: float) -> np.ndarray:
     a, ratio = np.mod(angle, 4 * np.pi), RADIUS / ROD
     peak = np.interp(speed / RPM, *peaks.T) * 1e6  # Pa
     p = np.interp(np.degrees(a), *curve.T) / CURVE_PEAK * peak
+    # acceleration of the piston over r ω², without terms above order 6
     series = np.cos(a) + ratio * np.cos(2 * a)
     series += -(ratio**3) / 4 * np.cos(4 * a) + 9 * ratio**5 / 128 * np.cos(6 * a)
     force = p * np.pi * BORE**2 / 4 - MASS * RADIUS * speed**2 * series

@@ -224,6 +224,7 @@ def test_cables_are_drawn() -> None:
 
 
 def test_spring_along_a_joint_and_marks_that_vanish() -> None:
+    # The z axes of the frames, along which the block slides, are the global x axis.
     ground = mbd.Ground({"guide": mbd.Frame(axes=[(0, 0, 1), (1, 0, 0), (0, 1, 0)])})
     x_axis = {"guide": mbd.Frame(axes=[(0, 0, 1), (1, 0, 0), (0, 1, 0)])}
     block = mbd.RigidBody.box(

@@ -294,6 +294,7 @@ def test_whirl_of_a_shaft(speed: float) -> None:
     modes = shaft(speed)
     scene = scene_in(player(modes))
     titles = [view["title"] for view in scene["views"]]
+    # after the words "mode 1: " or "mode 2: "
     assert sorted(title[8:] for title in titles) == ["backward whirl", "forward whirl"]
     for k, title in enumerate(titles):
         z = orbits(scene, k)
@@ -304,6 +305,7 @@ def test_whirl_of_a_shaft(speed: float) -> None:
         assert sine == pytest.approx(np.sin(0.5) * (1 if forward == (speed > 0) else -1), rel=0.02)
         view = scene["views"][k]
         assert view["frequency"] == pytest.approx(modes.frequencies[k])
+        # AMPLITUDE of `mode_scenes`; it is that of vectors, z contains components
         assert np.abs(z).max() == pytest.approx(0.06 * scene["length"], rel=0.5)
 
 

@@ -72,6 +72,7 @@ CASES = {
     "free": Case(free_motion("joint", *ENDS)),
     "knife edge": Case(mbd.knife_edge("joint", *ENDS), twist=1.0),
 }
+# place (m) and rotation vector (rad) of the frame of each body
 POSES = {"one": ((0.3, -0.2, 0.1), (0.4, -0.7, 0.2)), "two": ((-0.1, 0.2, 0.4), (-0.3, 0.1, 1.1))}
 motions = st.tuples(*[vectors] * 8)
 
@@ -117,7 +118,7 @@ def moved_assembler(name: str, motion: tuple[Array, ...]) -> Assembler:
 
 
 def slopes(eqs: Assembler, function: Callable[[], Array], h: float = 4e-4) -> Array:
-    """Return the derivatives with respect to the increments, by central differences."""
+    """Return the derivatives with respect to the increments, by differences of sixth order."""
     q, columns = eqs.q.copy(), []
     weights = {1: 0.75, 2: -0.15, 3: 1 / 60}
     for e in np.eye(len(eqs.v)):

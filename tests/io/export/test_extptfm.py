@@ -133,6 +133,7 @@ def test_gravity(tmp_path: Path) -> None:
     tower = written(body, tmp_path, interface=TOP, gravity=g)
     sag = np.linalg.solve(tower.stiffness, tower.forces[0])[:6]
     held = mbd.body.linearize_body(body, held=[BASE])
+    # generalized weight: force, moment about the origin, elastic coordinates
     moment = np.cross(body.first_moments[0], g)
     weight = np.concatenate([body.total_mass * g, moment, body.first_moments[1:] @ g])
     motion = held.basis @ np.linalg.solve(held.stiffness, held.basis.T @ weight)

@@ -169,10 +169,10 @@ def test_markers_move_as_our_interfaces() -> None:
 
     body = particles()
     eta = 1e-3 * np.array([1.0, -2.0, 0.5])
-    position, rotation = np.array([1.0, 2.0, 3.0]), exp_rotation(np.array([0.3, -0.2, 0.9]))
+    place, rotation = np.array([1.0, 2.0, 3.0]), exp_rotation(np.array([0.3, -0.2, 0.9]))
     mbs = exudyn.SystemContainer().AddSystem()
     numbers = to_exudyn(body).AddObjectFFRFreducedOrder(
-        mbs, positionRef=position, rotationMatrixRef=rotation
+        mbs, positionRef=place, rotationMatrixRef=rotation
     )
     mbs.SetNodeParameter(numbers["nGenericODE2"], "initialCoordinates", list(eta))
     sensors = {}
@@ -193,16 +193,16 @@ def test_markers_move_as_our_interfaces() -> None:
                 )
             )
     mbs.Assemble()
-    measured = {key: np.array(mbs.GetSensorValues(number)) for key, number in sensors.items()}
+    values = {key: np.array(mbs.GetSensorValues(number)) for key, number in sensors.items()}
     for i in body.interfaces:
         d, theta = i.motion[:3] @ eta, i.motion[3:] @ eta
         assert np.abs(theta).max() > 1e-4
-        assert np.allclose(measured[i.name, "Position"], position + rotation @ (i.point + d), atol=1e-13)
+        assert np.allclose(values[i.name, "Position"], place + rotation @ (i.point + d), atol=1e-13)
         expected = rotation @ exp_rotation(theta)
-        assert np.allclose(measured[i.name, "RotationMatrix"].reshape(3, 3), expected, atol=1e-13)
+        assert np.allclose(values[i.name, "RotationMatrix"].reshape(3, 3), expected, atol=1e-13)
     middle = body.point("middle")
-    expected = position + rotation @ (middle.position + eta @ middle.modes)
-    assert np.allclose(measured["middle", "Position"], expected, atol=1e-13)
+    expected = place + rotation @ (middle.position + eta @ middle.modes)
+    assert np.allclose(values["middle", "Position"], expected, atol=1e-13)
 
 
 def test_units_and_skin(tmp_path: Path) -> None:

@@ -162,6 +162,7 @@ def test_identities(tmp_path: Path, kind: str, dialect: str) -> None:
     cross = np.stack([C4[2, 1] - C4[1, 2], C4[0, 2] - C4[2, 0], C4[1, 0] - C4[0, 1]])
     assert np.allclose(file["Cr"].m0.T, cross, **close)
     assert np.linalg.eigvalsh(J0).min() > 0
+    # In the sum over ωx², ωy² and ωz², the inertia terms of Oe.M1 are −2 ∫ρ ψ·ψ.
     trace = Oe.m1[:, :, :3].sum(axis=2)
     Me = file["Me"].m0
     cases = reduced(kind).stiffening
@@ -205,7 +206,7 @@ def test_frequencies(tmp_path: Path, kind: str) -> None:
 
 
 def _hz(K: np.ndarray, M: np.ndarray) -> np.ndarray:
-    """Return the frequencies of K and M, Hz."""
+    """Return the frequencies of K and M per unit of time of the matrices (Hz in SI units)."""
     return np.sqrt(np.sort(np.linalg.eigvals(np.linalg.solve(M, K)).real)) / (2 * np.pi)
 
 
@@ -216,7 +217,7 @@ def second_order_moment(body: ReducedBody, state: State) -> np.ndarray:
     H = body.second_moments[1:, 1:]
     Q, Q_rate = (np.einsum("k,l,klab->ab", eta, e, H) for e in (eta, rate))
     J = np.trace(Q) * np.eye(3) - Q
-    coriolis = np.trace(Q_rate) * np.eye(3) - Q_rate.T  # −∫ũ ũ̇
+    coriolis = np.trace(Q_rate) * np.eye(3) - Q_rate.T  # −∫ρ ũ ũ̇
     return J @ alpha + np.cross(omega, J @ omega) + 2 * coriolis @ omega
 
 

@@ -139,7 +139,7 @@ def test_complex_modes(tmp_path: Path) -> None:
 
 
 def test_real_part_of_complex_shapes() -> None:
-    """A rotated real shape comes back; an imaginary part that remains gives a warning."""
+    """A real shape with another phase comes back; a remaining imaginary part gives a warning."""
     real = np.array([[0.0, 1.0, -2.0], [0.5, 0.0, 0.0]])
     modes = NodalModes([1, 2], np.eye(3)[:2], [5.0], [real * np.exp(0.7j)])
     shape = modes.test().shapes[0]
