@@ -11,6 +11,7 @@ import numpy as np
 
 import dolfinx_mbd as mbd
 
+# The letters are those of the test set: lengths and positions in m, angles in rad.
 MASSES = (0.04325, 0.00365, 0.02373, 0.00706, 0.07050, 0.00706, 0.05498)
 INERTIAS = (2.194e-6, 4.410e-7, 5.255e-6, 5.667e-7, 1.169e-5, 5.667e-7, 1.912e-5)
 A, B, C = (-0.06934, -0.00227), (-0.03635, 0.03273), (0.014, 0.072)
@@ -23,6 +24,7 @@ OMEGA = -PHI
 ANGLES = (BETA, BETA, GAMMA, PHI + DELTA, DELTA, OMEGA + EPSILON, EPSILON)
 """Angles of the bodies at the start, rad."""
 
+# The test set lists the angles β, Θ, γ, Φ, δ, Ω and ε, of which Θ, Φ and Ω are relative.
 AT_THE_END = {
     "β": 15.810771195154,
     "β + Θ": 15.810771195154 - 15.756371058412,
@@ -43,7 +45,7 @@ def turned(angle: float, *point: float) -> np.ndarray:
 
 def mechanism() -> mbd.System:
     """Return the mechanism at the start; the frames of each body are at its first joint."""
-    # first joint, centre of mass and further points of each body, in its own axes
+    # centre of mass and further points of each body, from its first joint and in its own axes
     parts = {
         "K1": ((RA, 0.0), {"end": (RR, 0.0)}),
         "K2": ((-DA, 0.0), {"end": (-D, 0.0)}),

@@ -38,14 +38,12 @@ def box(
 ) -> TaggedMesh:
     """Return a box with the groups "left", "right" (ends in x), "top" and "all".
 
-    With `gap`, the box has two parts.
-
-    If `hinge`, two halves that share one edge along z. With several ranks, the rank `empty_rank`
-    gets no cell.
+    With `gap`, the middle third in x is left out. With `hinge`, only two opposite quarters remain,
+    which share one edge along z. With several ranks, the rank `empty_rank` gets no cell.
     """
     corners = [np.zeros(3), np.asarray(size, dtype=float)]
     mesh = create_box(comm, corners, list(cells), cell, partitioner=without(comm, empty_rank))
-    if hinge:
+    if hinge:  # the factors of half are tolerances for nodes on the middle planes
         half = [(1 + 1e-9) * length / 2 for length in size[:2]]
         low = locate_entities(mesh, 3, lambda x: (x[0] < half[0]) & (x[1] < half[1]))
         half = [(1 - 1e-9) * length / 2 for length in size[:2]]
@@ -80,7 +78,7 @@ def without(comm: MPI.Comm, rank: int | None) -> Callable[..., Any] | None:
     """Return a partitioner that gives no cell to a rank, or None for the default partitioner."""
     if rank is None or comm.size == 1:
         return None
-    others = [r for r in range(comm.size) if r != rank % comm.size]
+    used = [r for r in range(comm.size) if r != rank % comm.size]
 
     def partition(comm: Any, count: int, kinds: Any, cells: Any) -> Any:
         corners = {CellType.tetrahedron: 4, CellType.hexahedron: 8}
@@ -88,7 +86,7 @@ def without(comm: MPI.Comm, rank: int | None) -> Callable[..., Any] | None:
         number = getattr(cells, "num_nodes", None)
         if number is None:
             number = len(cells[0]) // corners[kinds[0]]
-        ranks = np.array(others, dtype=np.int32)[np.arange(number) * len(others) // max(number, 1)]
+        ranks = np.array(used, dtype=np.int32)[np.arange(number) * len(used) // max(number, 1)]
         lists = graph.adjacencylist(ranks, np.arange(number + 1, dtype=np.int32))
         return getattr(lists, "_cpp_object", lists)
 
@@ -103,7 +101,7 @@ def rigid_mass(body: ReducedBody) -> np.ndarray:
 
 
 def dynamic_stiffness(body: ReducedBody, omega: float) -> np.ndarray:
-    """Return forces over motions of the k interfaces of the free body, (6 k, 6 k).
+    """Return the forces per harmonic motion of the k interfaces of the free body, (6 k, 6 k).
 
     This matrix does not depend on the choice of the elastic coordinates.
     """
@@ -153,12 +151,12 @@ def ellipsoid_inertia(size: float) -> tuple[list[float], dict[str, float]]:
         mesh, mbd.STEEL, interfaces={}, num_modes=1, stiffening=False, options=options
     ).body
     c, squares = body.centre, np.square(AXES)
-    about = body.inertia - body.total_mass * (c @ c * np.eye(3) - np.outer(c, c))
+    central = body.inertia - body.total_mass * (c @ c * np.eye(3) - np.outer(c, c))
     mass = float(4 / 3 * np.pi * mbd.STEEL.density * np.prod(AXES))
     moments = mass / 5 * (squares.sum() - squares)
     names = ("Jx, kg m²", "Jy, kg m²", "Jz, kg m²")
     exact = {"mass of an ellipsoid, kg": mass} | dict(zip(names, moments.tolist(), strict=True))
-    return [body.total_mass, *np.diag(about).tolist()], exact
+    return [body.total_mass, *np.diag(central).tolist()], exact
 
 
 def inertia_resultants(spin: float, alpha: float) -> tuple[list[float], dict[str, float]]:
@@ -186,8 +184,10 @@ def buckling_load() -> tuple[list[float], dict[str, float]]:
     mesh = box(MPI.COMM_SELF, (length, side, side), (16, 2, 2))
     body = mbd.reduce(mesh, steel, interfaces=["left", "right"], num_modes=6).body
     assert body.stiffening is not None
+    # geometric stiffness of a unit tension; K − P · tension is singular at the buckling load P
     tension = body.stiffening.interfaces[1, 0] - body.stiffening.interfaces[0, 0]
     euler = np.pi**2 * steel.young * side**4 / 12 / length**2
+    # 1.2 is the shear coefficient of a rectangle
     exact = float(euler / (1 + 1.2 * euler / (steel.shear * side**2)))
     largest = eigh(tension, body.stiffness, eigvals_only=True)[-1]
     return [1 / float(largest)], {"buckling load of a reduced bar, N": exact}

@@ -1,9 +1,9 @@
 """A geometrically exact planar beam (Simo and Reissner), for comparison with flexible bodies.
 
-Nodes (x, y, θ), straight two-node elements with one quadrature point, consistent mass with rotary
-inertia.  Stretch Γ, shear γ and curvature κ are exact for any displacement and rotation, so that
-tension stiffens and a bent beam shortens without a term of their own.  It shares no line with the
-package.
+The unknowns u are positions and angles (x, y, θ) of nodes, not displacements; the elements have two
+nodes and one quadrature point, and a consistent mass with rotary inertia.  Stretch Γ, shear γ and
+curvature κ are exact for any displacement and rotation, so that tension stiffens and a bent beam
+shortens without a term of their own.  It shares no line with the package.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ class ExactBeam:
     def square(
         cls, length: float, side: float, young: float, poisson: float, density: float, elements: int
     ) -> ExactBeam:
-        """Return a square section, with the shear factor 5/6."""
-        A, second = side**2, side**4 / 12
+        """Return a beam with a square section and the shear factor 5/6."""
+        A, second_moment = side**2, side**4 / 12
         shear = young / 2 / (1 + poisson)
         return cls(
             length,
             young * A,
             5 / 6 * shear * A,
-            young * second,
+            young * second_moment,
             density * A,
-            density * second,
+            density * second_moment,
             elements,
         )
 
@@ -63,10 +63,11 @@ class ExactBeam:
 
     @property
     def stiffness(self) -> Array:
-        """Of stretch, shear and curvature, (3,).
+        """Stiffness of stretch, shear and curvature, (3,), N, N, N m².
 
-        With one point an element bends within itself by shear only; the flexibility h²/12EI that
-        this lacks is added (MacNeal 1978), and small deflections are exact at the nodes.
+        With one quadrature point, an element of length h bends by shear only. The flexibility
+        h²/12EI that it lacks is added to that of shear (MacNeal 1978), so that small deflections
+        are exact at the nodes.
         """
         return np.array([self.EA, 1 / (1 / self.GA + self.step**2 / (12 * self.EI)), self.EI])
 
@@ -95,7 +96,7 @@ class ExactBeam:
         nodes, strain = u.reshape(-1, 3), self.strains(u)
         angle = 0.5 * (nodes[1:, 2] + nodes[:-1, 2])
         c, s = np.cos(angle), np.sin(angle)
-        B = np.zeros((n, 3, 6))  # strains per unknown
+        B = np.zeros((n, 3, 6))  # derivatives of strains by (x, y, θ) of both nodes
         B[:, 0, 3], B[:, 0, 4] = c / h, s / h
         B[:, 1, 3], B[:, 1, 4] = -s / h, c / h
         B[:, :2, :2] = -B[:, :2, 3:5]
@@ -105,14 +106,16 @@ class ExactBeam:
         stress = strain * self.stiffness
         inner = h * np.einsum("eij,ei->ej", B, stress)
         K = np.einsum("eia,i,eib->eab", B, self.stiffness, B)
+        # derivatives of the mean angle
         rotation_row = np.array([0.0, 0.0, 0.5, 0.0, 0.0, 0.5])
-        # second derivatives: of Γ, the shear row with the angle; of γ, less the stretch row
+        # Second derivatives of the strains by the mean angle θ and by positions p:
+        # ∂²Γ/∂θ∂p = ∂γ/∂p, ∂²γ/∂θ∂p = −∂Γ/∂p, ∂²Γ/∂θ² = −(1 + Γ), ∂²γ/∂θ² = −γ.
         G = stress[:, :1] * B[:, 1] - stress[:, 1:2] * B[:, 0]
-        flat = G.copy()
-        flat[:, [2, 5]] = 0.0
-        K += flat[:, :, None] * rotation_row + rotation_row[:, None] * flat[:, None, :]
-        twice = -(stress[:, 0] * (1 + strain[:, 0]) + stress[:, 1] * strain[:, 1])
-        K += twice[:, None, None] * np.outer(rotation_row, rotation_row)
+        mixed = G.copy()
+        mixed[:, [2, 5]] = 0.0
+        K += mixed[:, :, None] * rotation_row + rotation_row[:, None] * mixed[:, None, :]
+        by_angle = -(stress[:, 0] * (1 + strain[:, 0]) + stress[:, 1] * strain[:, 1])
+        K += by_angle[:, None, None] * np.outer(rotation_row, rotation_row)
         out = np.zeros_like(u)
         for a in range(6):
             out[a : a + 3 * n : 3] += inner[:, a]
@@ -165,10 +168,10 @@ def equilibrium(
 ) -> Array:
     """Return the unknowns in equilibrium with dead loads, in steps from the straight beam."""
     u, index = beam.straight() if u is None else u.copy(), np.array(held)
-    for part in np.linspace(0.0, 1.0, steps + 1)[1:]:
+    for factor in np.linspace(0.0, 1.0, steps + 1)[1:]:
         for _ in range(50):
             inner, K = beam.forces(u)
-            change = _solve(K, part * load - inner, index)
+            change = _solve(K, factor * load - inner, index)
             u += change
             if np.abs(change).max() < 1e-10 * beam.length:
                 break
@@ -217,18 +220,21 @@ def slider_crank_run(
 ) -> BeamRun:
     """Simulate the rod of a slider-crank whose crank starts at rest at angle 0.
 
-    Time integration: generalized-α (Chung and Hulbert) with the given ρ∞, Newton in each step.
+    `motion` returns the angle, the angular velocity and the angular acceleration of the crank at a
+    time. Time integration: generalized-α (Chung and Hulbert) with `rho` = ρ∞, Newton in each step.
     """
     alpha_m, alpha_f = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
     gamma = 0.5 + alpha_f - alpha_m
     beta = 0.25 * (gamma + 0.5) ** 2
     M = beam.mass()
     M[_BAND, -3] += slider_mass
+    # held unknowns: the position of the crank pin, and y of the slider
     pin, held = np.array([0, 1]), np.array([0, 1, M.shape[1] - 2])
     steps = round(t_end / dt)
     dt = t_end / steps
     u = beam.straight((crank_radius, 0.0))
-    v, a, rate = np.zeros_like(u), np.zeros_like(u), np.zeros_like(u)  # rate: true acceleration
+    # rate is the acceleration in the equations of motion, a the auxiliary one of the method
+    v, a, rate = np.zeros_like(u), np.zeros_like(u), np.zeros_like(u)
     history = []
     scale = (1 - alpha_f) / (1 - alpha_m)
     for k in range(steps + 1):
@@ -264,10 +270,10 @@ def slider_crank_run(
 def _pin(motion: tuple[float, float, float], radius: float) -> tuple[Array, Array, Array]:
     """Return the position, velocity and acceleration of the crank pin."""
     angle, speed, acceleration = motion
-    along = np.array([np.cos(angle), np.sin(angle)])
-    across = np.array([-along[1], along[0]])
+    radial = np.array([np.cos(angle), np.sin(angle)])
+    tangential = np.array([-radial[1], radial[0]])
     return (
-        radius * along,
-        radius * speed * across,
-        radius * (acceleration * across - speed**2 * along),
+        radius * radial,
+        radius * speed * tangential,
+        radius * (acceleration * tangential - speed**2 * radial),
     )

@@ -53,7 +53,10 @@ def chain(loops: int) -> mbd.System:
 
 
 def pendulum(loops: int, times: np.ndarray) -> np.ndarray:
-    """Return the position of the first pin (nt, 2) of the equivalent pendulum."""
+    """Return the position of the end of the first crank (nt, 2), from the equivalent pendulum.
+
+    Masses (kg) and lengths (m) are 1; the cranks start upright with −1 rad/s.
+    """
     inertia, moment = (loops + 1) / 3 + loops, (loops + 1) / 2 + loops
 
     def rates(t: float, y: np.ndarray) -> list[float]:

@@ -29,15 +29,18 @@ from dolfinx_mbd.mechanism import State
 from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from dolfinx_mbd.results import Solution
 
+# Lengths of crank and rod and the side of its section (m), kg/m³, Pa, speed of the crank (rad/s);
+# mass of the slider (kg), inertias of crank and rod (kg m²), as in the test set.
 L1, L2, SIDE, DENSITY, YOUNG, SPEED = 0.15, 0.30, 0.008, 7870.0, 2e11, 150.0
 M3, J1, J2 = 0.075552, 0.002727, 0.0045339259
 MASS = DENSITY * SIDE**2 * L2
 PI = np.pi
 
-# Modal integrals over the rod, divided by the mass of the rod: ∫ρψ, ∫ρxψ and ∫ρψψ
+# Modal integrals over the rod, divided by the mass of the rod: ∫ρψ, ∫ρxψ (_X) and ∫ρψψ, of the
+# longitudinal shapes (LONG, AXIAL) and of the transverse shapes (ACROSS)
 LONG, LONG_X = np.array([0, 0, 2 / 3, 1 / 6]), L2 * np.array([0, 0, 1 / 3, 1 / 6])
 ACROSS, ACROSS_X = np.array([2 / PI, 0, 0, 0]), L2 * np.array([1 / PI, -0.5 / PI, 0, 0])
-MIXED = np.zeros((4, 4))  # across with along, skew
+MIXED = np.zeros((4, 4))  # transverse times longitudinal shapes, as a skew matrix
 MIXED[0, 2:], MIXED[1, 3] = [-16 / PI**3, 8 / PI**3 - 1 / PI], 0.5 / PI
 MIXED -= MIXED.T
 AXIAL = np.array([[8.0, 1.0], [1.0, 2.0]])  # fifteen times the consistent one
@@ -101,6 +104,7 @@ def mechanism(axial: float = 1.0) -> System:
 
 def start(system: System) -> State:
     """Return the consistent start of the IVP test set."""
+    # Coordinates and velocities of the rod; the latter are those of the pin, ω and q̇.
     part, rates = system.q_slices[2], system.v_slices[2]
     q = np.concatenate([body.initial_coordinates() for body in system.bodies])
     v = np.zeros(system.num_velocities)
@@ -149,8 +153,8 @@ def precise_run() -> Solution:
         eqs.residual(t)
         derivatives, (_, bias) = eqs.tangent(t), eqs.constraint_rates(t)
         B = derivatives.B
-        whole = np.block([[derivatives.M, B.T], [B, np.zeros((len(B), len(B)))]])
-        solved = np.linalg.solve(whole, -np.concatenate([eqs.rows, bias]))
+        matrix = np.block([[derivatives.M, B.T], [B, np.zeros((len(B), len(B)))]])
+        solved = np.linalg.solve(matrix, -np.concatenate([eqs.rows, bias]))
         eqs.a[:], eqs.lam[:] = solved[:m], solved[m:]
 
     def rates(t: float, y: np.ndarray) -> np.ndarray:
@@ -159,6 +163,7 @@ def precise_run() -> Solution:
         for k in (1, 2, 3):
             qs, v = system.q_slices[k], eqs.v[system.v_slices[k]]
             w, x, y_, z = eqs.q[qs][3:7]
+            # The rate of a quaternion is 0.5 E ω with ω in body axes.
             E = np.array([[-x, -y_, -z], [w, -z, y_], [z, w, -x], [-y_, x, w]])
             change[qs] = np.concatenate([v[:3], 0.5 * E @ v[3:6], v[6:]])
         return np.concatenate([change, eqs.a])

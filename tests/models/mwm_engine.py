@@ -1,4 +1,4 @@
-"""The MWM six-cylinder engine (Mendes, Meirelles, Zampieri, Proc. IMechE K 222 (2008)), twice.
+"""Two models of the MWM six-cylinder engine (Mendes, Meirelles, Zampieri, IMechE K 222, 2008).
 
 `chain` and `torques` are the nine-mass model in the package; `reference` is a program of its own in
 NumPy that solves the same equations in the frequency domain.
@@ -20,7 +20,8 @@ from dolfinx_mbd.mechanism.mechanisms import (
 
 DATA = Path(__file__).parents[2] / "demos" / "data"
 RPM = np.pi / 30
-# kg m², N m/rad, rad; m, m, m, oscillating mass of a cylinder in kg, loss factor of the shafts
+# INERTIAS in kg m², STIFFNESSES in N m/rad, PHASES of cylinders in rad; RADIUS of the crank, length
+# ROD and BORE in m, MASS: oscillating mass of a cylinder in kg, LOSS: loss factor of the shafts
 INERTIAS = np.array([0.0170, 0.0090, 0.0467, 0.0327, 0.0467, 0.0467, 0.0327, 0.0487, 2.0750])
 STIFFNESSES = 1e6 * np.array([1.106, 1.631, 1.253, 1.253, 1.678, 1.253, 1.253, 1.976])
 PHASES = 2 * np.pi / 3 * np.array([0, 4, 2, 5, 1, 3])
@@ -31,6 +32,7 @@ FREQUENCIES = [216.5836, 592.7405, 984.9230, 1171.017, 1415.995, 1660.044, 1794.
 CURVE_PEAK = 15.2
 """Peak of the pressure curve `mwm_pressure.csv`, whose scale is arbitrary."""
 
+# Published values.
 PEAKS = {
     1000.0: (2031.523, 564.242),
     1500.0: (3315.943, 828.200),
@@ -51,7 +53,7 @@ def tables() -> tuple[np.ndarray, np.ndarray]:
 
 
 def chain() -> TorsionalChain:
-    """Return the torsional chain of nine masses."""
+    """Return the chain of nine masses; 2 N m s/rad damp the six cranks of cylinders."""
     damping = np.array([0.0, 0.0, *[2.0] * 6, 0.0])
     return TorsionalChain(INERTIAS, STIFFNESSES, damping=damping, loss_factor=LOSS)
 
@@ -70,7 +72,10 @@ def gas() -> PressureMap:
 
 
 def torques() -> dict[int, CylinderTorque]:
-    """Return the torques of gas and oscillating masses with exact kinematics."""
+    """Return the torques of gas and oscillating masses, by inertias 3 to 8, the cranks.
+
+    The kinematics are exact.
+    """
     crank, pressure = SliderCrank(RADIUS, ROD), gas()
     return {
         k + 3: CylinderTorque(pressure, crank, BORE, MASS, 2 * np.pi - phase, ambient=0.0)
@@ -84,11 +89,12 @@ def cylinder_torque(angle: Any, speed: float) -> np.ndarray:
     a, ratio = np.mod(angle, 4 * np.pi), RADIUS / ROD
     peak = np.interp(speed / RPM, *peaks.T) * 1e6  # Pa
     p = np.interp(np.degrees(a), *curve.T) / CURVE_PEAK * peak
+    # acceleration of the piston over r ω², without terms above order 6
     series = np.cos(a) + ratio * np.cos(2 * a)
     series += -(ratio**3) / 4 * np.cos(4 * a) + 9 * ratio**5 / 128 * np.cos(6 * a)
     force = p * np.pi * BORE**2 / 4 - MASS * RADIUS * speed**2 * series
-    rod = np.arcsin(ratio * np.sin(a))
-    return np.asarray(force * RADIUS * np.sin(a + rod) / np.cos(rod))
+    rod_angle = np.arcsin(ratio * np.sin(a))
+    return np.asarray(force * RADIUS * np.sin(a + rod_angle) / np.cos(rod_angle))
 
 
 def series_torques() -> dict[int, Any]:

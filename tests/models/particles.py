@@ -8,7 +8,11 @@ from dolfinx_mbd.body import Interface, ReducedBody, Stiffening
 
 
 class Particles:
-    """Random particles with random modes, and the reduced body that they make."""
+    """Random particles with random modes, and the reduced body that they make.
+
+    x and psi are positions and modes, S and H their first and second mass moments, K and C the
+    stiffness and damping matrices.
+    """
 
     def __init__(self, num_modes: int, seed: int = 0, count: int = 12) -> None:
         rng = np.random.default_rng(seed)
@@ -36,8 +40,8 @@ class Particles:
         """Return the reduced body."""
         n = len(self.K)
         rng = np.random.default_rng(9)
-        spin, bend = rng.normal(size=(6, n, n)), rng.normal(size=(2, 6, n, n))
-        cases = Stiffening(spin + spin.transpose(0, 2, 1), bend + bend.transpose(0, 1, 3, 2))
+        spin, wrench = rng.normal(size=(6, n, n)), rng.normal(size=(2, 6, n, n))
+        cases = Stiffening(spin + spin.transpose(0, 2, 1), wrench + wrench.transpose(0, 1, 3, 2))
         return ReducedBody.from_arrays(
             total_mass=float(self.masses.sum()),
             first_moments=self.S,

@@ -17,14 +17,14 @@ AREAS, LENGTHS = (2.564e-4, 1.282e-4), (0.1, 0.4)
 
 
 def robotic_arm() -> mbd.System:
-    """Return their Table 2: a rod of 1 m with a payload at its tip, torque 1 + 0.5 sin φ."""
-    mass, payload = DENSITY * 0.9295e-4, 0.3625
-    whole = mass + payload
-    centre = (0.5 * mass + payload) / whole
-    about_centre = mass / 3 + payload - whole * centre**2
+    """Return the arm of their Table 2: a rod of 1 m with a payload, torque 1 + 0.5 sin φ (N m)."""
+    mass, payload = DENSITY * 0.9295e-4, 0.3625  # area of the rod in m², payload in kg
+    total = mass + payload
+    centre = (0.5 * mass + payload) / total
+    about_centre = mass / 3 + payload - total * centre**2
     moments = (1e-6, about_centre, about_centre)
     ground = mbd.Ground({"base": mbd.Frame()})
-    arm = mbd.RigidBody("arm", whole, moments, (centre, 0, 0), frames={"base": mbd.Frame()})
+    arm = mbd.RigidBody("arm", total, moments, (centre, 0, 0), frames={"base": mbd.Frame()})
     base = mbd.revolute("base", ground.frame("base"), arm.frame("base"))
     motor = mbd.JointLoad("motor", "base", "rotation", lambda t, angle, _: 1 + 0.5 * np.sin(angle))
     return mbd.System([ground, arm], [base], loads=[motor])
@@ -36,7 +36,7 @@ def crank_torque(t: float, angle: float, rate: float) -> float:
 
 
 def crank_from_rest() -> mbd.System:
-    """Return their Table 3: a slider-crank of uniform bars, torque 0.1 + 0.05 sin φ."""
+    """Return the slider-crank of uniform bars of their Table 3, with the torque `crank_torque`."""
     masses = [DENSITY * area * length for area, length in zip(AREAS, LENGTHS, strict=True)]
     return slider_crank(
         rigid_rod(LENGTHS[1], masses[1]),

@@ -42,7 +42,10 @@ def plate(
 def on_springs(
     comm: MPI.Comm, squares: tuple[float, float], n: int = 2, **options: Any
 ) -> RotatingStructure:
-    """Return a soft square on a foundation ω²ρ, whose translations are exact eigenvectors."""
+    """Return a soft square on a foundation ω²ρ, whose translations are exact eigenvectors.
+
+    `squares` are ω² along x and y; the mesh has n × n cells.
+    """
     square = create_rectangle(comm, [[-0.5, -0.5], [0.5, 0.5]], [n, n], CellType.quadrilateral)
     V = fem.functionspace(square, ("Lagrange", 2, (2,)))
     u, v = ufl.TrialFunction(V), ufl.TestFunction(V)

@@ -32,7 +32,7 @@ def free_body(model: mbd.ElasticModel, num_modes: int) -> mbd.reduction.Reductio
 
 
 def stretch(model: mbd.ElasticModel, axis: int, size: float) -> mbd.Parameter:
-    """Return the size of a body along an axis."""
+    """Return the parameter that is the size of a body along an axis."""
     x = ufl.SpatialCoordinate(model.plain_mesh)
     parts = [x[k] / size if k == axis else 0 * x[k] for k in range(3)]
     return mbd.Parameter(f"size {axis}", "shape", velocity=ufl.as_vector(parts))
@@ -79,8 +79,8 @@ def double_mode() -> Numbers:
     base = free_body(model, 2)
     parameters = [stretch(model, k, a) for k, a in enumerate((length, side, side))]
     table = mbd.sensitivities(base, [mbd.Parameter("E", "young"), *parameters])
-    both = base.body.frequencies.sum()
-    trace = {name: table[name].frequencies.sum() / both for name in table}
+    total = base.body.frequencies.sum()
+    trace = {name: table[name].frequencies.sum() / total for name in table}
     values = [mbd.STEEL.young * trace["E"], side * (trace["size 1"] - trace["size 2"])]
     values.append(length * trace["size 0"] + side * (trace["size 1"] + trace["size 2"]))
     exact = {
@@ -96,8 +96,8 @@ def axial_mode() -> Numbers:
     material = mbd.Material(210e9, 0.0, 7850.0)
     model = mbd.ElasticModel(bar((0.1, 0.02, 0.015), (5, 1, 1)), material)
     base = free_body(model, 8)
-    wave = np.sqrt(material.young / material.density) / (2 * 0.1)
-    k = int(np.argmin(np.abs(base.body.frequencies - wave)))
+    first_axial = np.sqrt(material.young / material.density) / (2 * 0.1)
+    k = int(np.argmin(np.abs(base.body.frequencies - first_axial)))
     derivative = mbd.sensitivities(base, [stretch(model, 0, 0.1)])["size 0"].frequencies[k]
     value = 0.1 * derivative / base.body.frequencies[k]
     return [float(value)], {"bar along its axis, ν = 0: L ∂ω/∂L / ω": -1.0}
@@ -128,8 +128,8 @@ def taylor_slope() -> Numbers:
             velocity = ufl.as_vector([x[0], -2 * x[1], 0 * x[2]])
             change = mbd.Parameter("s", "shape", velocity=velocity)
             derivative = mbd.sensitivities(base, [change])["s"].frequencies[0]
-    first, second = (
+    remainder, half_remainder = (
         f - frequencies[0] - s * derivative
         for f, s in zip(frequencies[1:], (step, step / 2), strict=True)
     )
-    return [float(np.log2(first / second))], {"order of the remainder of a step": 2.0}
+    return [float(np.log2(remainder / half_remainder))], {"order of the remainder of a step": 2.0}

@@ -11,6 +11,7 @@ from mpi4py import MPI
 
 import dolfinx_mbd as mbd
 
+# m, N, N m², kg/m; duration of the spin-up, s, and final speed, rad/s
 LENGTH, EA, EI, LINE_DENSITY, PERIOD, SPEED = 10.0, 2.8e7, 1.4e4, 1.2, 15.0, 6.0
 
 EXACT = {
@@ -33,13 +34,14 @@ def motion(t: float) -> tuple[float, float, float]:
         return SPEED * (t - PERIOD / 2), SPEED, 0.0
     w = 2 * np.pi / PERIOD
     angle = t**2 / 2 + (np.cos(w * t) - 1) / w**2
-    rates = np.array([angle, t - np.sin(w * t) / w, 1 - np.cos(w * t)])
-    first, second, third = SPEED / PERIOD * rates
-    return float(first), float(second), float(third)
+    values = np.array([angle, t - np.sin(w * t) / w, 1 - np.cos(w * t)])
+    rotation, rate, acceleration = SPEED / PERIOD * values
+    return float(rotation), float(rate), float(acceleration)
 
 
 def cantilever(num_modes: int = 8) -> mbd.ReducedBody:
     """Return the beam on 16 elements, reduced with its hub as the only interface."""
+    # an area of 1 m² with Young's modulus EA/m²
     section = mbd.forms.Section(1.0, EI / EA, EI / EA, EI / EA)
     line = create_interval(MPI.COMM_SELF, 16, [0.0, LENGTH])
     return mbd.reduce_beam(

@@ -60,8 +60,8 @@ def solve_held(
     ksp.solve(b, x)
     solution.x.array[: x.getLocalSize()] = x.array
     solution.x.scatter_forward()
-    for thing in (ksp, A, b, x):
-        thing.destroy()
+    for item in (ksp, A, b, x):
+        item.destroy()
     return solution
 
 

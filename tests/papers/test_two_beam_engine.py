@@ -189,18 +189,20 @@ def test_a_pin_takes_the_bending_away() -> None:
     Q = engine.quasi_static(angle, force)[0]
     crank_angle, rod_angle = engine.angles(angle)
     N = force / np.cos(rod_angle)  # compression of the rod
+    # Components of Q: 3 and 4 the pin, 5 the rotation of the crank there, 6 the piston along X, 8
+    # and 9 the rotations of the rod at the piston and at the pin.
     across, along = N * np.sin(crank_angle - rod_angle), N * np.cos(crank_angle - rod_angle)
     c, s = np.cos(crank_angle), np.sin(crank_angle)
-    bent = across * CRANK.length**3 / (3 * CRANK.young * CRANK.second_moment)
-    short = along * CRANK.length / (CRANK.young * CRANK.area)
-    pin = bent * np.array([-s, c]) - short * np.array([c, s])
+    deflection = across * CRANK.length**3 / (3 * CRANK.young * CRANK.second_moment)
+    shortening = along * CRANK.length / (CRANK.young * CRANK.area)
+    pin = deflection * np.array([-s, c]) - shortening * np.array([c, s])
     assert Q[3:5] == pytest.approx(pin, rel=1e-9)
     rod = np.array([np.cos(rod_angle), np.sin(rod_angle)])
-    shorter = N * ROD.length / (ROD.young * ROD.area)
-    assert Q[6] == pytest.approx((rod @ pin - shorter) / rod[0], rel=1e-9)
+    rod_shortening = N * ROD.length / (ROD.young * ROD.area)
+    assert Q[6] == pytest.approx((rod @ pin - rod_shortening) / rod[0], rel=1e-9)
     rotation = (rod[0] * (0 - pin[1]) - rod[1] * (Q[6] - pin[0])) / ROD.length
     assert Q[[8, 9]] == pytest.approx([rotation, rotation], rel=1e-9)
-    assert Q[5] == pytest.approx(3 * bent / (2 * CRANK.length), rel=1e-9)
+    assert Q[5] == pytest.approx(3 * deflection / (2 * CRANK.length), rel=1e-9)
     displaced = engine.rod_displacement(angle, Q[None], [0.0, ROD.length / 2, ROD.length])[0]
     assert displaced[1] == pytest.approx((displaced[0] + displaced[2]) / 2, rel=1e-9)
 
@@ -233,15 +235,15 @@ def test_the_pinned_rod_bends_under_its_inertia() -> None:
     pin = -CRANK.length * engine.speed**2 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     middle = 0.5 * (pin + np.stack([motion.slider_acceleration, 0 * angles], axis=1))
     c, s = np.cos(motion.rod_angle), np.sin(motion.rod_angle)
-    slender = ROD.mass_per_length * ROD.length**4 / (ROD.young * ROD.second_moment)
-    expected = -slender / 96 * (c * middle[:, 1] - s * middle[:, 0])
+    flexibility = ROD.mass_per_length * ROD.length**4 / (ROD.young * ROD.second_moment)
+    expected = -flexibility / 96 * (c * middle[:, 1] - s * middle[:, 0])
     Q = engine.quasi_static(angles, 0 * angles)
     u = engine.rod_displacement(angles, Q, [0.0, ROD.length / 2, ROD.length])
     chord = u[:, 1] - (u[:, 0] + u[:, 2]) / 2
     rates = motion.rod_velocity**2 + np.abs(motion.rod_acceleration)
     assert (
         np.abs(chord[:, 1] - expected).max()
-        < (slender * rates / np.pi**4).max() * np.abs(expected).max()
+        < (flexibility * rates / np.pi**4).max() * np.abs(expected).max()
     )
     assert np.abs(chord[:, 0]).max() < 1e-12
 
@@ -259,9 +261,10 @@ def test_modal_superposition_solves_the_frozen_equations() -> None:
     Q = ENGINE.modal_superposition(angle, time, load)[:, ENGINE.free]
     assert relative(Q[0], np.linalg.solve(K, load[0])) < 1e-8
     h = time[1]
-    second = (Q[2:] - 2 * Q[1:-1] + Q[:-2]) / h**2
-    residual = second @ mass.T + Q[1:-1] @ K.T - load[1:-1]
+    acceleration = (Q[2:] - 2 * Q[1:-1] + Q[:-2]) / h**2
+    residual = acceleration @ mass.T + Q[1:-1] @ K.T - load[1:-1]
     fastest = 2 * np.pi * modes.frequencies[-1]
+    # error of the second difference of the fastest mode
     bound = (fastest * h) ** 2 / 12 * np.abs(Q @ K.T).max(axis=0).max()
     assert np.abs(residual).max() < 2 * bound
 

@@ -42,10 +42,11 @@ def scene_in(page: Player) -> dict[str, Any]:
 
 
 def surface_in(part: dict[str, Any]) -> PageSurface:
-    """Return a surface of a page, node by node: all components of a node at the same time."""
-    first, second, third = numbers(part["triangles"]).reshape(3, -1)
-    a = np.cumsum(first)
-    triangles = np.stack([a, a + second, a + second + _signed(third)], axis=1).astype(int)
+    """Return a surface of a page, which stores differences to predictions (see `_values`)."""
+    steps, a_to_b, b_to_c = numbers(part["triangles"]).reshape(3, -1)
+    # nodes of the corners: the first by differences between triangles, then along the edges
+    a = np.cumsum(steps)
+    triangles = np.stack([a, a + a_to_b, a + a_to_b + _signed(b_to_c)], axis=1).astype(int)
     points = part["points"]
     count, scale = points["count"], points["scale"]
     positions = np.array(points["origin"]) + scale * _values(points["values"], triangles, count)

@@ -58,11 +58,11 @@ def test_motion_read_by_vtk(
             rigid = body.position[k] + Q @ skin.points[node]
             elastic = run.sensor("rod", skin.points[node])[k] - rigid
             worst = max(worst, float(np.abs(surface[node] - rigid - scale * elastic).max()))
-    assert worst < 1e-6 * 0.3
+    assert worst < 1e-6 * 0.3  # single precision in a mechanism of 0.3 m
 
 
 def test_weights_and_keys_as_blender_needs_them(run: Solution, tmp_path: Path) -> None:
-    """Weights from 0 to 1, of which each coordinate takes both, and times in slow motion."""
+    """The weights of each coordinate reach both 0 and 1, and the times are in slow motion."""
     scene = pygltflib.GLTF2().load(str(write_gltf(run, tmp_path / "run.glb", slow_motion=50.0)))
 
     def numbers(accessor: int) -> np.ndarray:

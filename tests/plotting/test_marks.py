@@ -88,8 +88,8 @@ def test_every_spring_load_and_support_is_drawn(hung: mbd.System) -> None:
         ("damper", (0.8, -0.3, 0), (0.8, 0, 0)),
         ("strut", (1, 0.4, 0), (1, 0, 0)),
     ):
-        points, along = drawn[f"spring {name}"].points, np.subtract(end, start)
-        share = (points - start) @ along / (along @ along)
+        points, axis = drawn[f"spring {name}"].points, np.subtract(end, start)
+        share = (points - start) @ axis / (axis @ axis)
         assert share.min() == pytest.approx(0, abs=1e-5)
         assert share.max() == pytest.approx(1, abs=1e-5)
     radius = [
@@ -119,8 +119,8 @@ def test_arrows_have_the_directions_and_the_sizes_of_loads(hung: mbd.System) -> 
     drawing = drawing_of(at_rest(hung), [0])
     plotter = pv.Plotter(off_screen=True)
     drawing.add_to(plotter, cmap="turbo", opacity=0.5)
-    along = actors(plotter)["loads: push (N)"].points @ [0.6, -0.8, 0.0]
-    assert np.ptp(along) == pytest.approx(
+    distances = actors(plotter)["loads: push (N)"].points @ [0.6, -0.8, 0.0]
+    assert np.ptp(distances) == pytest.approx(
         0.2 * drawing.scene.length, rel=0.02
     )  # it is the longest arrow
     plotter.close()
@@ -169,8 +169,8 @@ def test_marks_move_with_the_mechanism(hung: mbd.System) -> None:
     for k, row in ((0, 0), (1, 50), (0, 0)):
         drawing.move(k)
         tip, upper = run.sensor("beam", "tip")[row], np.array([1.0, 0.4, 0.0])
-        points, along = actors(plotter)["spring strut"].points, tip - upper
-        share = (points - upper) @ along / (along @ along)
+        points, axis = actors(plotter)["spring strut"].points, tip - upper
+        share = (points - upper) @ axis / (axis @ axis)
         assert (share.min(), share.max()) == pytest.approx((0, 1), abs=1e-4)
     assert "largest force 50 N, moment 35 N m" in drawing.largest_arrows
     plotter.close()
@@ -224,6 +224,7 @@ def test_cables_are_drawn() -> None:
 
 
 def test_spring_along_a_joint_and_marks_that_vanish() -> None:
+    # The z axes of the frames, along which the block slides, are the global x axis.
     ground = mbd.Ground({"guide": mbd.Frame(axes=[(0, 0, 1), (1, 0, 0), (0, 1, 0)])})
     x_axis = {"guide": mbd.Frame(axes=[(0, 0, 1), (1, 0, 0), (0, 1, 0)])}
     block = mbd.RigidBody.box(

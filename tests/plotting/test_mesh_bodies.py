@@ -112,9 +112,9 @@ def test_colours_are_the_recovered_stress(case: Case) -> None:
         assert exact.max() > 1e5
         shown = surface.quantity(i, "von Mises")
         np.testing.assert_allclose(shown, exact, rtol=0, atol=1e-8 * exact.max())
-        along = np.einsum("i,pij,j->p", x, sigma, x)
+        stress_xx = np.einsum("i,pij,j->p", x, sigma, x)
         shown = surface.quantity(i, "stress xx")
-        np.testing.assert_allclose(shown, along, rtol=0, atol=1e-8 * exact.max())
+        np.testing.assert_allclose(shown, stress_xx, rtol=0, atol=1e-8 * exact.max())
 
 
 def test_stress_of_a_tagged_mesh() -> None:
@@ -186,7 +186,7 @@ def test_film(case: Case, folder: Path) -> None:
 
 
 def test_page(case: Case, folder: Path) -> None:
-    """The page has the surface to half a pixel, and its stress if the caller wants it."""
+    """The page has the surface to half a pixel, and its stress on request."""
     rod, run = case
     page = scene_in(plotting.player(run, folder / "run.html", quantity="von Mises"))
     COMM.Barrier()

@@ -61,7 +61,10 @@ class Magnet(LawElement):
 
 
 class Chain:
-    """Three beads of 0.1 kg that hang in a row on springs, with a frame at the last bead."""
+    """Three beads of 0.1 kg that hang in a row on springs, with a frame at the last bead.
+
+    Each bead is also damped, with 0.5 N s/m.
+    """
 
     frame_names = ("end",)
     num_coordinates = num_velocities = 9
@@ -105,8 +108,8 @@ class Chain:
         scale[:] = np.abs(out) + 1.0
 
     def tangent(self, state: BodyState) -> tuple[Array, Array, Array]:
-        one = self.stiffness * np.array([[2.0, -1, 0], [-1, 2, -1], [0, -1, 1]])
-        return np.kron(one, np.eye(3)), 0.5 * np.eye(9), 0.1 * np.eye(9)
+        component = self.stiffness * np.array([[2.0, -1, 0], [-1, 2, -1], [0, -1, 1]])
+        return np.kron(component, np.eye(3)), 0.5 * np.eye(9), 0.1 * np.eye(9)
 
     def frame_jacobians(self, q: Array) -> Array:
         J = np.zeros((1, 6, 9))
@@ -159,8 +162,8 @@ def test_picture(run: Solution) -> None:
     end = end_of(run, -1)
     assert np.linalg.norm(beads - end, axis=1).min() < 0.01
     wall = np.array([0.6, 0.4, 0.0])
-    along = (damper - wall) @ (end - wall) / np.sum((end - wall) ** 2)
-    assert (along.min(), along.max()) == pytest.approx((0.0, 1.0), abs=1e-4)
+    share = (damper - wall) @ (end - wall) / np.sum((end - wall) ** 2)
+    assert (share.min(), share.max()) == pytest.approx((0.0, 1.0), abs=1e-4)
     plotter.close()
 
 

@@ -47,7 +47,7 @@ SURFACES = {
 
 
 def stored(points: Any, triangles: Any, modes: Any, stress: Any, step: float) -> dict[str, Any]:
-    """Return the part of a page."""
+    """Return the part of a page that describes a surface, with the given step of its modes."""
     data, steps = SurfaceData(Skin(points, np.asarray(triangles), modes)), np.full(len(modes), step)
     part = {"points": data.points(), "triangles": data.triangles()}
     return part | {"modes": data.fields(modes, steps), "stress": data.fields(stress, 0 * steps)}
@@ -55,7 +55,10 @@ def stored(points: Any, triangles: Any, modes: Any, stress: Any, step: float) ->
 
 @pytest.mark.parametrize("name", SURFACES)
 def test_what_the_page_contains(name: str) -> None:
-    """Positions to half a step, modes to half the given step, triangles with their orientation."""
+    """Positions to half a step, modes to half the given step, triangles with their orientation.
+
+    The step of positions is 2⁻²⁰ of the size; 0.5001 allows for round-off.
+    """
     points, triangles = SURFACES[name]
     modes = RNG.normal(size=(3, len(points), 3)) * [[[1e-6]], [[1.0]], [[0.0]]]
     stress = 1e9 * RNG.normal(size=(3, len(points), 6))
@@ -65,11 +68,12 @@ def test_what_the_page_contains(name: str) -> None:
     assert np.abs(surface.points - points).max() <= 0.5001 * size * 2.0**-20
     assert np.abs(surface.modes - modes).max() <= 0.5001e-3
     assert surface.stress is not None
+    # half a step of integers of 16 bits is 1.5e-5
     assert (
         np.abs(surface.stress - stress) / np.abs(stress).max((1, 2))[:, None, None]
     ).max() < 2e-5
-    whole = sorted(min(t[k:] + t[:k] for k in range(3)) for t in np.array(triangles).tolist())
-    assert surface.triangles.tolist() == whole
+    expected = sorted(min(t[k:] + t[:k] for k in range(3)) for t in np.array(triangles).tolist())
+    assert surface.triangles.tolist() == expected
 
 
 def plate(count: int) -> mbd.ReducedBody:

@@ -123,10 +123,10 @@ def test_scale_enlarges_the_elastic_part_only() -> None:
     pose = {"position": (1.0, 2.0, 3.0), "rotation": (0.5, 0.5, 0.5, 0.5)}  # x → y → z → x
     rigid = plotting.skin_points(skin, 0 * eta, **pose)
     np.testing.assert_allclose(rigid, skin.points[:, [2, 0, 1]] + [1.0, 2.0, 3.0], atol=1e-15)
-    once, often = (plotting.skin_points(skin, eta, scale=s, **pose) - rigid for s in (1.0, 50.0))
-    np.testing.assert_allclose(often, 50 * once, atol=1e-13)
+    unit, large = (plotting.skin_points(skin, eta, scale=s, **pose) - rigid for s in (1.0, 50.0))
+    np.testing.assert_allclose(large, 50 * unit, atol=1e-13)
     magnitude = np.linalg.norm(plotting.skin_displacement(skin, eta), axis=1)
-    np.testing.assert_allclose(np.linalg.norm(once, axis=1), magnitude, atol=1e-15)
+    np.testing.assert_allclose(np.linalg.norm(unit, axis=1), magnitude, atol=1e-15)
 
 
 def test_drawn_surfaces_are_at_those_points(pv: Any, run: Solution) -> None:
@@ -142,7 +142,7 @@ def test_drawn_surfaces_are_at_those_points(pv: Any, run: Solution) -> None:
     assert len(elastic) == 1
     gaps = np.linalg.norm(elastic[0].points[:, None] - expected[None], axis=2)
     used = np.unique(skin.triangles)
-    assert gaps[:, used].min(axis=0).max() < 1e-6  # (VTK keeps floats)
+    assert gaps[:, used].min(axis=0).max() < 1e-6  # (single precision)
     assert gaps.min(axis=1).max() < 0.01  # points on edges between them
     millimetres = 1e3 * np.linalg.norm(plotting.skin_displacement(skin, rod.eta[k]), axis=1)
     factor = elastic[0]["values"].max() / millimetres[used].max()
@@ -197,9 +197,9 @@ def test_modes_are_a_grid(pv: Any, tmp_path: Path) -> None:
     assert picture.image.shape == (240 + BAR_HEIGHT, 3 * 320, 3)
     for panel in np.split(picture.image[:240], 3, axis=1):
         assert contrast(panel) > 10
-    two = plotting.plot_modes(bar(), [3, 1], columns=1, panel=SMALL)
-    assert two.image.shape == (2 * 240 + BAR_HEIGHT, 320, 3)
-    assert two.save(tmp_path / "two.jpg").stat().st_size > 1000
+    pair = plotting.plot_modes(bar(), [3, 1], columns=1, panel=SMALL)
+    assert pair.image.shape == (2 * 240 + BAR_HEIGHT, 320, 3)
+    assert pair.save(tmp_path / "two.jpg").stat().st_size > 1000
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "new",
         "two.jpg",
@@ -221,8 +221,8 @@ def test_system_before_it_is_run(pv: Any, run: Solution, options: dict[str, Any]
     picture = plotting.plot_system(run.system, window=SMALL, **options)
     assert picture.image.shape == (240, 320, 3) and contrast(picture.image) > 10
     if not options:
-        other = plotting.plot_system(run, 0.01, window=SMALL)
-        assert np.abs(picture.image.astype(float) - other.image).mean() > 2
+        later = plotting.plot_system(run, 0.01, window=SMALL)
+        assert np.abs(picture.image.astype(float) - later.image).mean() > 2
 
 
 def test_system_that_does_not_fit_together_can_be_seen(pv: Any) -> None:
@@ -253,8 +253,8 @@ def test_animation_moves_and_keeps_its_time(pv: Any, run: Solution, tmp_path: Pa
     assert shown._repr_mimebundle_().keys() == {"image/gif", "text/plain"}
     at_times = plotting.animate(run, tmp_path / "at.gif", times=[0.0, 0.0101], window=SMALL)
     np.testing.assert_allclose(at_times.time, [0.0, 0.01])
-    every = plotting.animate(run, tmp_path / "every.gif", times=run.time[::20], window=SMALL)
-    assert len(every.time) == 2
+    every_20th = plotting.animate(run, tmp_path / "every.gif", times=run.time[::20], window=SMALL)
+    assert len(every_20th.time) == 2
 
 
 def test_film(pv: Any, run: Solution, tmp_path: Path) -> None:

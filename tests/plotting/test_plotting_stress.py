@@ -78,7 +78,7 @@ def test_the_maximum_is_marked(
 
 
 def test_movie_in_colours_of_stress(tmp_path: Path) -> None:
-    """The bar is stressed more and more: from blue to red at a fixed range of colours."""
+    """From the least to the largest stress, blue becomes red at a fixed range of colours."""
     if MPI.COMM_WORLD.rank:
         pytest.skip("one rank draws")
     skin = bar().skin
@@ -95,6 +95,7 @@ def test_movie_in_colours_of_stress(tmp_path: Path) -> None:
     drawing = drawing_of(run, np.array([low, k]), view=None, **options)
     assert drawing.field.text == "von Mises stress, averaged over cells (MPa)"
     assert drawing.field.limits is not None
+    # 1e9 Pa per unit of the coordinate, in MPa
     assert drawing.field.limits[1] == pytest.approx(1e3 * abs(eta[k]), rel=0.05)
     times = run.time[[low, k]]
     path = tmp_path / "run.gif"
@@ -146,9 +147,9 @@ def test_a_function_of_the_mesh(comm: MPI.Intracomm, tmp_path: Path) -> None:
     envelope = mbd.envelope(reduction, eta, "stress xx")
     skin = mbd.durability.skin_stress(reduction)
     assert skin is not None
-    one = mbd.recover(reduction, eta[:1], "stress xx")[0]
+    stress = mbd.recover(reduction, eta[:1], "stress xx")[0]
     values = skin.values("stress xx", eta[:1])[0]
-    np.testing.assert_allclose(skin_values(one), values, atol=1e-9 * np.abs(values).max())
+    np.testing.assert_allclose(skin_values(stress), values, atol=1e-9 * np.abs(values).max())
     with pytest.raises(errors.InputTypeError):
         skin_values(fem.Function(reduction.space))
     if comm.size > 1:

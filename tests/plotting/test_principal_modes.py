@@ -19,7 +19,7 @@ POINTS, MODES, INSTANTS = 30, 24, 200
 def surface(rank: int, seed: int = 0, **changes: Any) -> Surface:
     """Return a random surface whose coordinates have the given rank in time."""
     rng = np.random.default_rng(seed)
-    scales = 10.0 ** rng.uniform(-6, 0, MODES)  # as those of static and vibration modes
+    scales = 10.0 ** rng.uniform(-6, 0, MODES)  # as static and vibration modes
     modes = scales[:, None, None] * rng.standard_normal((MODES, POINTS, 3))
     skin = Skin(rng.standard_normal((POINTS, 3)), [[0, 1, 2]], modes)
     stress = 1e11 * scales * rng.standard_normal((6, POINTS, MODES))
@@ -42,46 +42,46 @@ def difference(one: Surface, two: Surface, quantity: str) -> float:
 @pytest.mark.parametrize("rank", [1, 3, 10])
 def test_motions_of_low_rank_are_exact(rank: int, seed: int) -> None:
     whole = surface(rank, seed)
-    (few,) = with_principal_modes([whole], 1e-6)
-    assert len(few.skin.modes) == few.eta.shape[1] == rank
+    (reduced,) = with_principal_modes([whole], 1e-6)
+    assert len(reduced.skin.modes) == reduced.eta.shape[1] == rank
     for quantity in ("displacement", "von Mises", "stress xy"):
-        assert difference(whole, few, quantity) < 1e-5
-    assert few.stress is not None and few.stress.cells is not None
-    assert few.peak("von Mises") == pytest.approx(whole.peak("von Mises"), rel=1e-4)
+        assert difference(whole, reduced, quantity) < 1e-5
+    assert reduced.stress is not None and reduced.stress.cells is not None
+    assert reduced.peak("von Mises") == pytest.approx(whole.peak("von Mises"), rel=1e-4)
 
 
 @pytest.mark.parametrize("accuracy", [1e-1, 1e-2, 1e-3])
 def test_the_error_is_below_its_limit(accuracy: float) -> None:
-    """Coordinates that decrease fast need few modes, and as many more as the limit asks."""
+    """Coordinates that decrease fast need few modes, and more modes for a smaller limit."""
     whole = surface(MODES)
     decreasing = whole.eta @ np.diag(0.3 ** np.arange(MODES))
     whole = replace(whole, eta=decreasing)
-    (few,) = with_principal_modes([whole], accuracy)
-    assert 1 < len(few.skin.modes) < MODES
-    assert difference(whole, few, "displacement") < 3 * accuracy
-    assert difference(whole, few, "von Mises") < 3 * accuracy
+    (reduced,) = with_principal_modes([whole], accuracy)
+    assert 1 < len(reduced.skin.modes) < MODES
+    assert difference(whole, reduced, "displacement") < 3 * accuracy
+    assert difference(whole, reduced, "von Mises") < 3 * accuracy
     (better,) = with_principal_modes([whole], 1e-2 * accuracy)
-    assert len(better.skin.modes) > len(few.skin.modes)
+    assert len(better.skin.modes) > len(reduced.skin.modes)
 
 
 def test_bodies_with_the_same_skin_share_the_modes() -> None:
-    one = surface(2)
-    two = replace(one, name="b", eta=surface(2, 5).eta * np.abs(one.eta).max(axis=0))
-    ghost = replace(one, name="c", stress=None)
-    first, second, third = with_principal_modes([ghost, one, two], 1e-6)
+    body_a = surface(2)
+    body_b = replace(body_a, name="b", eta=surface(2, 5).eta * np.abs(body_a.eta).max(axis=0))
+    ghost = replace(body_a, name="c", stress=None)
+    first, second, third = with_principal_modes([ghost, body_a, body_b], 1e-6)
     assert first.skin is second.skin is third.skin
     assert first.stress is None and second.stress is third.stress is not None
     assert difference(ghost, first, "displacement") < 1e-5
-    assert difference(one, second, "von Mises") < 1e-5
-    assert difference(two, third, "von Mises") < 1e-5
+    assert difference(body_a, second, "von Mises") < 1e-5
+    assert difference(body_b, third, "von Mises") < 1e-5
 
 
 def test_surfaces_without_fewer_modes_are_unchanged() -> None:
     whole = surface(MODES)
     skin = Skin(whole.skin.points, whole.skin.triangles, whole.skin.modes[:3])
     small = replace(whole, skin=skin, stress=None, eta=whole.eta[:, :3])
-    moment, rest = whole.at(np.array([0])), replace(whole, eta=0 * whole.eta)
-    for part in (small, moment, rest):
+    instant, at_rest = whole.at(np.array([0])), replace(whole, eta=0 * whole.eta)
+    for part in (small, instant, at_rest):
         assert with_principal_modes([part], 1e-3)[0] is part
     assert with_principal_modes([whole], 1e-12)[0] is whole
 

@@ -70,10 +70,10 @@ def test_pictures_and_scenes(browser: Any, tmp_path: Path) -> None:
     assert [url for url in requests if not url.startswith(("data:", "about:"))] == [path.as_uri()]
     report.check("width", 0.2, high=0.1)
     assert "1 of 2" in report.save(path).read_text(encoding="utf-8")  # replaces the first one
-    other = plotting.player(bar(), tmp_path / "bar.html")
+    viewer = plotting.player(bar(), tmp_path / "bar.html")
     with pytest.raises(errors.OverwriteError):
         report.save(tmp_path / "bar.html")  # the file is no report
-    assert "<iframe" in report._repr_html_() and "<iframe" in other._repr_html_()
+    assert "<iframe" in report._repr_html_() and "<iframe" in viewer._repr_html_()
 
 
 def test_bad_items(tmp_path: Path) -> None:

@@ -39,14 +39,14 @@ def response() -> FrequencyResponse:
 
 @pytest.mark.parametrize("order", [0, 1, 2])
 def test_bode_plot_shows_amplitude_and_phase(order: int) -> None:
-    one = response()
+    oscillator = response()
     name = ("receptance", "mobility", "accelerance")[order]
-    figure = plot_response(one, [("tip uy", "tip fy")], quantity=name)
+    figure = plot_response(oscillator, [("tip uy", "tip fy")], quantity=name)
     upper, lower = figure.axes
     x, y = upper.lines[0].get_data()
-    assert np.array_equal(x, one.frequencies[1:])  # 0 Hz has no place on a logarithmic axis
-    w = 2 * np.pi * one.frequencies[1:]
-    assert np.allclose(y, np.abs(one.values[1:, 0, 0]) * w**order, rtol=1e-12)
+    assert np.array_equal(x, oscillator.frequencies[1:])  # 0 Hz has no place on a logarithmic axis
+    w = 2 * np.pi * oscillator.frequencies[1:]
+    assert np.allclose(y, np.abs(oscillator.values[1:, 0, 0]) * w**order, rtol=1e-12)
     phase = lower.lines[0].get_ydata()
     assert phase[19] == pytest.approx(-90.0 + 90.0 * order, abs=1e-9)  # at 10 Hz
     unit = ("m/N", "m/N/s", "m/N/s²")[order]
@@ -98,6 +98,7 @@ def test_waterfall_shows_levels_and_cuts(tmp_path: Path) -> None:
     assert np.allclose(speed, np.sort(spectra.speed) * 30 / np.pi)
     assert np.allclose(cut, 3.0, rtol=0.01)
     assert lower.get_ylabel() == "amplitude (m/s²)" and upper.get_ylabel() == "order"
+    # The mean square of an amplitude of 3 is 4.5: 0 dB.
     absolute = plot_waterfall(spectra, orders=[2], reference=4.5)
     assert np.allclose(absolute.axes[1].lines[0].get_ydata(), 0.0, atol=0.1)
     assert len(plot_waterfall(spectra).axes) == 2

@@ -54,6 +54,7 @@ def test_the_polar_force_is_that_of_the_joint(run: Solution) -> None:
 
 def test_the_orbit_of_the_pin_is_a_circle(run: Solution) -> None:
     x, y = line(plotting.plot_orbit(run, "crank", "pin 1"))
+    # The chart is relative to the mean position; the crank radius is 40 mm.
     centre = 1e3 * run.sensor("crank", "pin 1").mean(axis=0)
     np.testing.assert_allclose(np.hypot(x + centre[0], y + centre[1]), 40.0, rtol=1e-6)
     with pytest.raises(InputError):
@@ -61,7 +62,7 @@ def test_the_orbit_of_the_pin_is_a_circle(run: Solution) -> None:
 
 
 def test_the_area_of_the_work_diagram_is_the_work(run: Solution) -> None:
-    for name, scale in (("gas 1", 1e-3), ("drive", np.pi / 180)):
+    for name, scale in (("gas 1", 1e-3), ("drive", np.pi / 180)):  # from mm and from degrees
         x, y = line(plotting.plot_work(run, name))
         work = run.element(name).work[-1]
         assert abs(work) > 100.0

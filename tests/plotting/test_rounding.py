@@ -43,7 +43,7 @@ def test_cylinder_is_rounder(inside: bool) -> None:
 
 def test_edges_of_a_box_stay_straight() -> None:
     box = box_shape((1.0, 2.0, 3.0))
-    for x in rounded(box, 2).points.T:
+    for x in rounded(box, 2).points.T:  # two divisions give quarters of the edges
         assert np.isin(np.round(4 * x / np.ptp(x), 9), [-2, -1, 0, 1, 2]).all()
 
 
@@ -54,8 +54,8 @@ def test_deformed_surface_rotates_with_its_points() -> None:
     rotated = rounding.points(shape.points @ A.T)
     np.testing.assert_allclose(rotated, rounding.points(shape.points) @ A.T, atol=1e-12)
     linear = shape.points @ [1.0, -2.0, 3.0]
-    ends = shape.points[rounding.edges].mean(axis=1) @ [1.0, -2.0, 3.0]
-    np.testing.assert_allclose(rounding.values(linear), [*linear, *ends], atol=1e-12)
+    middles = shape.points[rounding.edges].mean(axis=1) @ [1.0, -2.0, 3.0]
+    np.testing.assert_allclose(rounding.values(linear), [*linear, *middles], atol=1e-12)
 
 
 def test_surfaces_without_smooth_or_without_sharp_edges() -> None:

@@ -90,6 +90,7 @@ def test_motion_between_the_kept_instants(run: Solution) -> None:
     for k in range(len(run)):
         pose = {"position": R[k], "rotation": Q[k] / np.linalg.norm(Q[k])}
         shown = plotting.skin_points(skin, np.zeros(3), **pose)
+        # the rotation matrix, from the rigid points
         A = (shown - R[k]).T @ np.linalg.pinv(skin.points).T
         shown = R[k] + (points + np.tensordot(eta[k], modes, axes=1)) @ A.T
         history = run.body("rod")
@@ -141,8 +142,8 @@ def test_a_second_run_is_transparent_over_the_first(run: Solution) -> None:
     """Bodies of the second run move by its own coordinates, at the times of the first run."""
     crank = {"crank_radius": 0.05, "crank_mass": 0.9, "piston_mass": 0.2}
     rigid = slider_crank(stressed_bar().rigid(), speed=200.0, angle=0.3, **crank)
-    other = simulate(rigid, t_end=0.04, dt=2e-4)
-    alone, scene = scene_in(player(run)), scene_in(player(run, ghost=other))
+    rigid_run = simulate(rigid, t_end=0.04, dt=2e-4)
+    alone, scene = scene_in(player(run)), scene_in(player(run, ghost=rigid_run))
     count = len(alone["bodies"])
     assert [item.get("ghost", False) for item in scene["bodies"]] == count * [False] + count * [
         True
@@ -153,14 +154,14 @@ def test_a_second_run_is_transparent_over_the_first(run: Solution) -> None:
     time = numbers(scene["time"])
     for item in scene["bodies"][count:]:
         body = item["name"].removesuffix(" (second run)")
-        exact = [np.interp(time, other.time, x) for x in other.body(body).position.T]
+        exact = [np.interp(time, rigid_run.time, x) for x in rigid_run.body(body).position.T]
         error = np.abs(numbers(item["position"]).reshape(-1, 3) - np.transpose(exact)).max()
         assert error < 1e-6 and item["ranges"] == {} and "peak" not in item
     short = simulate(rigid, t_end=0.02, dt=2e-4)
     with pytest.raises(errors.InputError, match="ghost must be a run from t = 0 s"):
         player(run, ghost=short)
     with pytest.raises(errors.InputError, match="only the result of a simulation"):
-        player(run.system, ghost=other)
+        player(run.system, ghost=rigid_run)
 
 
 def test_the_page_needs_nothing_else(run: Solution, tmp_path: Path) -> None:
@@ -261,7 +262,8 @@ def test_reduced_beams_are_surfaces(browser: Any, tmp_path: Path) -> None:
     assert len(hits) > 20
     points = np.array([hit["reference"] for hit in hits])
     sides = points[(points[:, 0] > 1e-6) & (points[:, 0] < 0.5 - 1e-6)]
-    assert np.abs(np.abs(sides[:, 1:]) - 0.01).max() < 3e-7  # edges of the section of 20 × 20 mm
+    # edges of the section of 20 × 20 mm, to half a step of 0.5 m/2²⁰
+    assert np.abs(np.abs(sides[:, 1:]) - 0.01).max() < 3e-7
     assert beam.skin is not None
 
 
@@ -292,6 +294,7 @@ def test_whirl_of_a_shaft(speed: float) -> None:
     modes = shaft(speed)
     scene = scene_in(player(modes))
     titles = [view["title"] for view in scene["views"]]
+    # after the words "mode 1: " or "mode 2: "
     assert sorted(title[8:] for title in titles) == ["backward whirl", "forward whirl"]
     for k, title in enumerate(titles):
         z = orbits(scene, k)
@@ -302,6 +305,7 @@ def test_whirl_of_a_shaft(speed: float) -> None:
         assert sine == pytest.approx(np.sin(0.5) * (1 if forward == (speed > 0) else -1), rel=0.02)
         view = scene["views"][k]
         assert view["frequency"] == pytest.approx(modes.frequencies[k])
+        # AMPLITUDE of `mode_scenes`; it is that of vectors, z contains components
         assert np.abs(z).max() == pytest.approx(0.06 * scene["length"], rel=0.5)
 
 
@@ -333,7 +337,10 @@ def test_critical_speeds_and_rotating_beams(tmp_path: Path) -> None:
 
 
 def test_whirl_of_a_gyroscope() -> None:
-    """A top that hangs: J λ² − i I ω λ = −m g s has a forward and a slower backward whirl."""
+    """A top that hangs: J λ² − i I ω λ = −m g s has a forward and a slower backward whirl.
+
+    J and I are the inertias across and along the axis, ω is the spin, and s is the arm.
+    """
     inertia, axial, mass, arm, spin = 0.002, 0.001, 0.5, 0.1, 60.0
     ground = Ground({"o": Frame()})
     top = RigidBody("top", mass, [inertia, inertia, axial], (0, 0, -arm), frames={"o": Frame()})
@@ -398,10 +405,10 @@ def test_second_run_in_a_browser(browser: Any, run: Solution, tmp_path: Path) ->
     second = simulate(system, t_end=0.03, dt=1e-4)
     player(run, path, ghost=second)
     player(run, alone)
-    tab, other = Tab(browser, path), Tab(browser, alone)
-    for page in (tab, other):
+    tab, single_tab = Tab(browser, path), Tab(browser, alone)
+    for page in (tab, single_tab):
         page.do("player.seek(0.01)")
-    assert tab.do("player.limit") == pytest.approx(other.do("player.limit"), rel=1e-9)
+    assert tab.do("player.limit") == pytest.approx(single_tab.do("player.limit"), rel=1e-9)
     assert len(picked(tab, "rod")) > 20
     rod, skin = second.body("rod"), stressed_bar().skin
     k = int(np.argmin(np.abs(second.time - 0.01)))
@@ -413,7 +420,7 @@ def test_second_run_in_a_browser(browser: Any, run: Solution, tmp_path: Path) ->
     assert ghosts and all(item["value"] is None for item in ghosts)
     for item in ghosts:  # half a pixel of 0.2 m on 1000 pixels, between the instants of the page
         assert np.abs(np.array(item["position"]) - points[item["node"]]).max() < 1e-4
-    assert np.abs(tab.image() - other.image()).max() > 30
+    assert np.abs(tab.image() - single_tab.image()).max() > 30
 
 
 def test_field_in_a_browser(browser: Any, run: Solution, tmp_path: Path) -> None:
@@ -475,11 +482,11 @@ def test_motion_in_a_browser(browser: Any, run: Solution, tmp_path: Path) -> Non
         assert len(hits) > 20
         for hit in hits:
             error = abs(hit["value"] - expected[hit["node"]]) / expected.max()
-            assert error < 0.02  # (between kept instants)
+            assert error < 0.02  # (interpolated between the instants of the page)
             assert np.abs(hit["position"] - exact[hit["node"]]).max() < 1e-3 * 0.3
     assert np.abs(images[0] - images[1]).max() > 50  # other colours
-    whole = body.stress.envelope("von Mises", history).value.max()
-    assert tab.do("player.limit") == pytest.approx(whole, rel=0.02)
+    largest = body.stress.envelope("von Mises", history).value.max()
+    assert tab.do("player.limit") == pytest.approx(largest, rel=0.02)
     tab.do("player.set('range', 'running')")
     assert tab.do("player.limit") == pytest.approx(values["stress"].max(), rel=0.02)
 

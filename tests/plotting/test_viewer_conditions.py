@@ -122,7 +122,7 @@ STATE = """() => {
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait without `eval` in the page, which its policy forbids."""
+    """Wait until a condition holds, without `eval` in the page, which its policy forbids."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end
@@ -158,10 +158,10 @@ def test_scene_that_the_browser_closes(browser: Any, tmp_path: Path) -> None:
     """Browsers close scenes if too many are visible; a click opens the scene again."""
     player(bar(), tmp_path / "page.html", modes=[1])
     tab = Tab(browser, tmp_path / "page.html", 500, 400)
-    lose = "document.querySelector('#stage > canvas').getContext('webgl2')"
+    context = "document.querySelector('#stage > canvas').getContext('webgl2')"
     tab.do("player.seek(0)")
     before = tab.image()
-    tab.do(f"{lose}.getExtension('WEBGL_lose_context').loseContext()")
+    tab.do(f"{context}.getExtension('WEBGL_lose_context').loseContext()")
     tab.page.wait_for_selector("#message button", state="visible")
     assert tab.do(f"({STATE})()") == "none"
     tab.page.locator("#message button").click()

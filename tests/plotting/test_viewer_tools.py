@@ -59,19 +59,19 @@ def pixel_of(tab: Tab, body: str) -> tuple[int, int]:
 def test_range_by_hand(tab: Tab) -> None:
     """Limits in the unit of the legend; values at or below the lower limit have one colour."""
     factor = 1e3 if tab.do("player.limit") >= 1e-4 else 1e6
-    whole = factor * tab.do("player.limit")
+    first_limit = factor * tab.do("player.limit")
     tab.do("player.set('range', 'by hand')")
-    assert tab.do("player.settings.high") == pytest.approx(whole, rel=0.01)
+    assert tab.do("player.settings.high") == pytest.approx(first_limit, rel=0.01)
     before = tab.image()
     upper = tab.page.get_by_label("upper limit")
-    upper.fill(str(2 * whole))
+    upper.fill(str(2 * first_limit))
     upper.press("Tab")
     tab.page.wait_for_timeout(100)
-    assert factor * tab.do("player.limit") == pytest.approx(2 * whole, rel=1e-3)
+    assert factor * tab.do("player.limit") == pytest.approx(2 * first_limit, rel=1e-3)
     legend = tab.page.locator("#legend").inner_text()
     assert np.abs(tab.image() - before).max() > 50
-    assert float(legend.split()[-1]) == pytest.approx(2 * whole, rel=1e-2)
-    tab.do(f"player.set('low', {1.9 * whole})")  # above all values: the rod is dark blue
+    assert float(legend.split()[-1]) == pytest.approx(2 * first_limit, rel=1e-2)
+    tab.do(f"player.set('low', {1.9 * first_limit})")  # above all values: the rod is dark blue
     x, y = pixel_of(tab, "rod")
     red, green, blue = tab.image()[y, x]
     assert blue > red and blue > green
@@ -151,7 +151,7 @@ def test_curves(tab: Tab, run: Solution) -> None:
     tab.page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 40)
     tab.page.mouse.wheel(0, -100)
     tab.page.wait_for_timeout(100)
-    low, high = tab.do("player.span")
+    low, high = tab.do("player.span")  # the wheel reduces the span to 80 %
     assert (low, high) == pytest.approx((0.1 * 0.03, 0.9 * 0.03), rel=0.02)
     tab.page.mouse.dblclick(box["x"] + 0.5 * box["width"], box["y"] + 40)
     tab.page.wait_for_timeout(100)
@@ -169,13 +169,15 @@ def test_orbits(browser: Any, run: Solution, tmp_path: Path, width: int) -> None
         tab.do(f"player.seek({time})")
         (marker,) = tab.do("player.markers")
         exact = [np.interp(time, run.time, values) for values in path.T]
+        # The page omits points of an orbit within an error of 1/500 of its size.
         assert np.abs(np.subtract(marker, exact)).max() < 1.01 / 500 * np.ptp(path, axis=0).max()
     orbit, below = (tab.page.locator(f"#{name} canvas") for name in ("orbits", "curves"))
     box, stage = orbit.bounding_box(), tab.page.locator("#stage").bounding_box()
     assert below.count() == 1 and box is not None and stage is not None
     beside = box["x"] >= stage["x"] + stage["width"] - 1
     assert beside == (width > 800) and stage["width"] > 400 and stage["height"] > 300
-    scale = min(box["width"], box["height"]) - 50  # pixels of the larger extent
+    # pixels of the larger extent; 50, and 15 and 3 below, are margins in `orbitScale` (player.js)
+    scale = min(box["width"], box["height"]) - 50
     high, low = path.max(axis=0), path.min(axis=0)
     k = int(np.argmax(path[:200, 1]))  # the uppermost point
     x, y = (path[k] - 0.5 * (high + low)) * scale / (high - low).max()
@@ -258,8 +260,8 @@ def test_scale_bar(tab: Tab) -> None:
     pixels = [(x, y) for x in range(20, 730, 5) for y in range(10, 480, 10)]
     hits = tab.do(f"{[list(p) for p in pixels]}.map(([x, y]) => player.probe(x, y))")
     on_rod = [(p, h) for (p, _), h in zip(pixels, hits, strict=True) if h and h["body"] == "rod"]
-    (first, one), (last, two) = on_rod[0], on_rod[-1]
-    distance = abs(two["position"][0] - one["position"][0])  # between the ends of the rod, m
+    (first, start), (last, end) = on_rod[0], on_rod[-1]
+    distance = abs(end["position"][0] - start["position"][0])  # between the ends of the rod, m
     assert last - first > 100 and tab.messages == []
     assert distance == pytest.approx((last - first) * length / width, rel=0.1)  # perspective
 
@@ -285,8 +287,8 @@ def test_camera_follows_a_body(tab: Tab, run: Solution) -> None:
             exact = centre_of(run, body, time)
             # the page omits instants within an error of half a pixel, see PIXEL of `page_scene`
             np.testing.assert_allclose(tab.do("player.target"), exact, rtol=0, atol=3e-4)
-            now = np.subtract(tab.do("player.eye"), tab.do("player.target"))
-            np.testing.assert_allclose(now, direction, rtol=0, atol=1e-9)
+            new_direction = np.subtract(tab.do("player.eye"), tab.do("player.target"))
+            np.testing.assert_allclose(new_direction, direction, rtol=0, atol=1e-9)
     tab.do("player.set('follow', '')")
     fixed = tab.do("player.target")
     tab.do("player.seek(0.01)")
@@ -303,7 +305,7 @@ def test_camera_follows_a_body(tab: Tab, run: Solution) -> None:
 
 
 def test_opacity(tab: Tab) -> None:
-    """A transparent rod shows the background through it; an opaque crank hides its pins."""
+    """A transparent rod shows the background through it; an opaque piston hides what is behind."""
     x, y = pixel_of(tab, "rod")
     background = tab.image()[3, -30]  # at the top right, where no body is
     before = tab.image()
@@ -372,8 +374,8 @@ def test_large_surfaces(browser: Any, tmp_path: Path) -> None:
     length = body.skin.points[:, 0].max()
     # Points along the bar and around it: 50,000, whose indices have 16 bits, and 150,000
     for count, with_stress in ((224, False), (388, True)):
-        along, angle = np.linspace(0, length, count), np.linspace(0, 2 * np.pi, count, False)
-        x, phi = (grid.ravel() for grid in np.meshgrid(along, angle, indexing="ij"))
+        positions, angle = np.linspace(0, length, count), np.linspace(0, 2 * np.pi, count, False)
+        x, phi = (grid.ravel() for grid in np.meshgrid(positions, angle, indexing="ij"))
         points = np.column_stack([x, 0.01 * np.cos(phi), 0.01 * np.sin(phi)])
         i = np.arange(count**2).reshape(count, count)
         a, b = i[:-1].ravel(), i[1:].ravel()

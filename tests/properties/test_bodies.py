@@ -28,8 +28,8 @@ bodies = st.builds(lambda n, seed: complete_body(n, random_numbers(seed)), sizes
 def assert_same(first: mbd.ReducedBody, second: mbd.ReducedBody, tolerance: float = 0.0) -> None:
     """Compare all arrays relative to their size; a tolerance of 0 means equal bits."""
     pairs = zip(leaves(first), leaves(second), strict=True)
-    for (place, _, a), (other, _, b) in pairs:
-        assert place == other
+    for (place, _, a), (place_in_second, _, b) in pairs:
+        assert place == place_in_second
         size = np.abs(a).max(initial=0.0)
         assert np.abs(a - b).max(initial=0.0) <= tolerance * size, place
 
@@ -43,7 +43,10 @@ def invertible(n: int, seed: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Motion:
-    """A motion of a body in some units, and a wrench at each interface."""
+    """A motion of a body in some units, and a wrench at each interface.
+
+    `velocity` and `omega` are those of the body frame, `eta` and `rates` are η and η̇.
+    """
 
     velocity: np.ndarray
     omega: np.ndarray
@@ -82,7 +85,7 @@ def quantities(body: mbd.ReducedBody, motion: Motion) -> dict[str, tuple[np.ndar
     spins = np.array([w[i] * w[j] for i, j in SPINS])
     load, bore = body.loads[0], body.bores[0]
     interfaces = np.einsum("iwkl,iw->kl", body.stiffening.interfaces, motion.wrenches)
-    place = bore.patterns(np.array([0.3, 2.0]), 0.1 * bore.length * np.array([-1.0, 1.0]))
+    patterns = bore.patterns(np.array([0.3, 2.0]), 0.1 * bore.length * np.array([-1.0, 1.0]))
     assert body.stress.cells is not None
     return {
         "kinetic energy": (np.array(kinetic_energy(body, motion)), "J"),
@@ -105,7 +108,7 @@ def quantities(body: mbd.ReducedBody, motion: Motion) -> dict[str, tuple[np.ndar
         "place of a gauge": (body.gauges[0].position, "m"),
         "axes of a gauge": (np.vstack([body.gauges[1].normal, body.gauges[1].directions]), "1"),
         "error of a bore": (np.array(bore.error), "1"),
-        "bulge of a bore": (place[0] @ (bore.displacement @ eta) @ place[1].T, "m"),
+        "bulge of a bore": (patterns[0] @ (bore.displacement @ eta) @ patterns[1].T, "m"),
         "size of a bore": (np.array([bore.radius, bore.length]), "m"),
         "places of stress": (body.stress.points, "m"),
         "held frequencies": (body.effective_masses.frequencies, "Hz"),
@@ -122,9 +125,10 @@ SINGLE = 1e-5  # tolerance of the stress in cells, which is in single precision
 def test_physics_does_not_depend_on_the_modes(body: mbd.ReducedBody, seed: int) -> None:
     n = body.num_modes
     T, motion = invertible(n, seed), Motion.random(n, seed + 1)
-    other = replace(motion, eta=T @ motion.eta, rates=T @ motion.rates)
+    # η of the given body is T times η of the transformed body.
+    same_motion = replace(motion, eta=T @ motion.eta, rates=T @ motion.rates)
     values = quantities(body.transformed(T), motion)
-    for name, (expected, _) in quantities(body, other).items():
+    for name, (expected, _) in quantities(body, same_motion).items():
         size = np.abs(expected).max() + np.abs(body.damping).max()
         tolerance = SINGLE if name == "stress in cells" else 1e-8
         assert np.abs(values[name][0] - expected).max() <= tolerance * size, name
@@ -169,16 +173,16 @@ def test_file(body: mbd.ReducedBody) -> None:
 @given(bodies, seeds)
 @settings(max_examples=10, deadline=None)
 def test_comparison_does_not_depend_on_the_modes(body: mbd.ReducedBody, seed: int) -> None:
-    other = body.transformed(invertible(body.num_modes, seed))
-    assert mbd.body.compare(body, other).greatest < SINGLE
+    transformed = body.transformed(invertible(body.num_modes, seed))
+    assert mbd.body.compare(body, transformed).greatest < SINGLE
     gauge = body.gauges[0]
-    changed = other.replace(gauges=(replace(gauge, modes=1.01 * gauge.modes), body.gauges[1]))
+    changed = transformed.replace(gauges=(replace(gauge, modes=1.01 * gauge.modes), body.gauges[1]))
     rows = {row.name: row.difference for row in mbd.body.compare(body, changed).rows}
     assert rows["gauge one"] > 1e-4
 
 
 def test_file_of_an_earlier_version() -> None:
-    """The file was written before the arrays had declarations."""
+    """The file was written before arrays had declarations of their shapes and units."""
     expected = complete_body(3, exact_numbers())
     body = mbd.ReducedBody.load(DATA / "body_version_2.body")
     assert_same(body, expected)
@@ -196,7 +200,7 @@ def test_selection_is_a_change_of_modes(body: mbd.ReducedBody, data: st.DataObje
     columns = np.eye(n)[:, np.array(modes, dtype=int) - 1]
     assert_same(body.transformed(columns), selected)
     assert [m.label for m in selected.modes] == [body.modes[k - 1].label for k in modes]
-    assert len(selected.left_out) == 1 + n - len(modes)
+    assert len(selected.left_out) == 1 + n - len(modes)  # the given body already lacks one mode
 
 
 @given(bodies, seeds)
@@ -209,9 +213,9 @@ def test_change_of_modes_and_back(body: mbd.ReducedBody, seed: int) -> None:
 @given(bodies)
 @settings(max_examples=10, deadline=None)
 def test_sum_of_a_body_and_a_difference(body: mbd.ReducedBody) -> None:
-    other = map_arrays(lambda _, a: 1.5 * a, body)
-    difference = map_arrays(lambda _, a, b: b - a, body, other)
-    assert_same(map_arrays(lambda _, a, d: a + d, body, difference), other, 1e-6)
+    larger = map_arrays(lambda _, a: 1.5 * a, body)
+    difference = map_arrays(lambda _, a, b: b - a, body, larger)
+    assert_same(map_arrays(lambda _, a, d: a + d, body, difference), larger, 1e-6)
     assert all(getattr(difference, name) for name in part_fields(body))
     assert_same(checked(map_arrays(lambda _, a: a, body)), body)
 

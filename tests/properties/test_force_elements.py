@@ -64,9 +64,11 @@ TABLE = mbd.mechanism.BearingTable(
     damping=[np.eye(3)] * 2,
 )
 NEUTRAL = (np.full(3, 0.2), exp_rotation(np.array([0.3, 0.1, -0.2])))
+# numbers of teeth, module (m), stiffness (N/m)
 WHEELS = mbd.mechanism.GearPair(
     "gears", A, B, (20, 31), 0.1, 1e4, damping=0.4, backlash=0.01, offset=0.3
 )
+# frames, radius (m), length (m), clearance (m), viscosity (Pa s)
 FILM = A, B, 1.0, 0.4, 0.05, 2.0
 ROUGH = Asperities(roughness=0.004, modulus=1e5, friction=0.1, sliding_speed=0.5)
 FILMS: dict[str, FilmBearing] = {
@@ -86,6 +88,7 @@ CASES = {
         conservative=False,
     ),
     "law": Case(mbd.PairLoad("e", A, B, mixed), conservative=False, accuracy=1e-6),
+    # near the reference distance of the axes, 0.1 (20 + 31)/2 = 2.55
     "gears": Case(WHEELS, (2.552, 0.3, 0), reach=1e-2, turn=0.05),
     **{
         name: Case(contact, place, reach=0.02, turn=0.15)
@@ -180,18 +183,20 @@ def test_wrenches_follow_a_rigid_motion(
         velocity = Q @ u[:3] + speed + np.cross(spin, place)
         return place, Q @ R, np.concatenate([velocity, Q @ u[3:] + spin])
 
-    other = FramePair(*carried(pair.p1, pair.Q1, pair.u1), *carried(pair.p2, pair.Q2, pair.u2))
+    final = FramePair(*carried(pair.p1, pair.Q1, pair.u1), *carried(pair.p2, pair.Q2, pair.u2))
     expected = (case.element.wrenches(pair).reshape(4, 3) @ Q.T).ravel()
+    # The round-off of positions, times the stiffness, adds to that of the wrenches.
     stiff = np.abs(case.element.derivatives(pair)[0]).max()
     atol = 1e-10 * np.abs(expected).max() + 1e-14 * stiff
-    assert np.allclose(case.element.wrenches(other), expected, rtol=0, atol=atol)
+    assert np.allclose(case.element.wrenches(final), expected, rtol=0, atol=atol)
 
 
 def is_smooth(element: PairElement, pair: FramePair) -> bool:
     """Return whether the wrenches are smooth near a pair, so that differences are exact.
 
-    Gaps of contacts must not change their signs. A film ruptures where it is not squeezed, so that
-    its pressure has no derivative if its rates are zero; see `test_films_at_rest`.
+    Gaps of contacts must not change their signs in the steps of the differences. A film ruptures
+    where it is not squeezed, so that its pressure has no derivative if its rates are zero; see
+    `test_films_at_rest`.
     """
     if isinstance(element, FilmBearing):
         return bool(np.abs(element.pair_motion(pair)[4:9]).max() > 0.05)
@@ -260,19 +265,19 @@ def test_films_at_rest(name: str, motion: tuple[Array, ...]) -> None:
     pair = moving._replace(u1=np.zeros(6), u2=np.zeros(6))
     D, E = film.derivatives(pair)
     film.wrenches(moving)
-    again = film.derivatives(pair)
-    assert np.array_equal(D, again[0])
-    assert np.array_equal(E, again[1])
+    repeated = film.derivatives(pair)
+    assert np.array_equal(D, repeated[0])
+    assert np.array_equal(E, repeated[1])
 
     u1, u2 = 1e-3 * moving.u1, 1e-3 * moving.u2
     if not short:
         u2[3:] = u1[3:]
-    first, second = (
+    forward, backward = (
         film.wrenches(pair._replace(u1=sign * u1, u2=sign * u2)) for sign in (1.0, -1.0)
     )
     u, accuracy = np.append(u1, u2), 1e-9 if short else 0.02
     atol = accuracy * np.abs(E).max() * max(np.abs(u).max(), 1e-6)
-    assert np.allclose(E @ u, 0.5 * (first - second), rtol=0, atol=atol)
+    assert np.allclose(E @ u, 0.5 * (forward - backward), rtol=0, atol=atol)
 
 
 @pytest.mark.parametrize("name", FILMS)
@@ -309,7 +314,7 @@ def test_derivatives_and_energy_of_joint_elements(name: str, s: float, rate: flo
     assert np.allclose(table[0], [by_s, by_rate], rtol=0, atol=1e-9 * size)
     at_rest = element.magnitude(0.0, s, 0.0)
     assert abs(table[1, 0] + at_rest) < 1e-9 * size
-    if name != "spring law":
+    if name != "spring law":  # whose tanh(s · rate) also drives the joint
         assert (element.magnitude(0.0, s, rate) - at_rest) * rate <= 1e-12
 
 
@@ -338,7 +343,7 @@ def test_forces_on_joints_balance(name: str, motion: str, motions: tuple[Array, 
     moments = w[3:6] + w[9:] + np.cross(p1, w[:3]) + np.cross(p2, w[6:9])
     assert np.allclose(moments, 0, atol=1e-11 * size)
     s, rate, _ = eqs.frames.axis_coordinates()
-    column = int(motion == "displacement")
+    column = int(motion == "displacement")  # 0: rotation
     force = load.magnitude(0.0, float(s[0, column]), float(rate[0, column]))
     power = w @ eqs.velocities[list(frames)].ravel()
     assert power == pytest.approx(force * rate[0, column], rel=1e-9, abs=1e-12)

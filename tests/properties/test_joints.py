@@ -72,6 +72,7 @@ CASES = {
     "free": Case(free_motion("joint", *ENDS)),
     "knife edge": Case(mbd.knife_edge("joint", *ENDS), twist=1.0),
 }
+# place (m) and rotation vector (rad) of the frame of each body
 POSES = {"one": ((0.3, -0.2, 0.1), (0.4, -0.7, 0.2)), "two": ((-0.1, 0.2, 0.4), (-0.3, 0.1, 1.1))}
 motions = st.tuples(*[vectors] * 8)
 
@@ -117,7 +118,7 @@ def moved_assembler(name: str, motion: tuple[Array, ...]) -> Assembler:
 
 
 def slopes(eqs: Assembler, function: Callable[[], Array], h: float = 4e-4) -> Array:
-    """Return the derivatives with respect to the increments, by central differences."""
+    """Return the derivatives with respect to the increments, by differences of sixth order."""
     q, columns = eqs.q.copy(), []
     weights = {1: 0.75, 2: -0.15, 3: 1 / 60}
     for e in np.eye(len(eqs.v)):
@@ -198,12 +199,12 @@ def test_joint_forces_have_no_power(name: str, motion: tuple[Array, ...]) -> Non
     permitted = scipy.linalg.null_space(B) if len(B) else np.eye(len(eqs.v))
     eqs.v[:] = permitted @ np.linspace(-1, 2, permitted.shape[1])
     (w,) = eqs.joint_wrenches()
-    u, s = eqs.frames.update_velocities(), eqs.system
+    u, system = eqs.frames.update_velocities(), eqs.system
     size = np.abs(w).max()
-    assert abs(w @ np.hstack([u[s.first[0]], u[s.second[0]]])) < 1e-12 * max(1.0, size)
+    assert abs(w @ np.hstack([u[system.first[0]], u[system.second[0]]])) < 1e-12 * max(1.0, size)
     eqs.residual(0.0)
-    assert np.abs(eqs.values[s.velocity_rows]).max(initial=0.0) < 1e-12
-    points = eqs.position[s.first[0]], eqs.position[s.second[0]]
+    assert np.abs(eqs.values[system.velocity_rows]).max(initial=0.0) < 1e-12
+    points = eqs.position[system.first[0]], eqs.position[system.second[0]]
     assert close(w[:3] + w[6:9], np.zeros(3), 1e-12 * max(1.0, size))
     moments = w[3:6] + w[9:12] + np.cross(points[0], w[:3]) + np.cross(points[1], w[6:9])
     assert close(moments, np.zeros(3), 1e-11 * max(1.0, size))

@@ -79,18 +79,18 @@ def test_modes(body: MagneticBody) -> None:
     selected = body.selected([1, 3])
     assert np.array_equal(selected.magnets[1].motion, body.magnets[1].motion[:, [0, 2]])
     assert selected.magnets[0].attraction.shape == (2, 2) and selected.paint is None
-    other = body.transformed(MODES)
-    assert np.array_equal(other.magnets[0].motion, body.magnets[0].motion @ MODES)
-    assert np.array_equal(other.magnets[0].attraction, MODES.T @ MODES)
-    assert np.array_equal(other.magnets[0].position, body.magnets[0].position)
-    same = body.transformed(2 * np.eye(3)).paint
-    assert same is not None and np.array_equal(same.strain, 2 * body.paint.strain)
+    transformed = body.transformed(MODES)
+    assert np.array_equal(transformed.magnets[0].motion, body.magnets[0].motion @ MODES)
+    assert np.array_equal(transformed.magnets[0].attraction, MODES.T @ MODES)
+    assert np.array_equal(transformed.magnets[0].position, body.magnets[0].position)
+    doubled = body.transformed(2 * np.eye(3)).paint
+    assert doubled is not None and np.array_equal(doubled.strain, 2 * body.paint.strain)
 
 
 def test_units(body: MagneticBody) -> None:
-    other = scaled(body, "mm-t-s")
-    magnet = other.magnets[0]
-    assert magnet.strength == pytest.approx(5e6) and other.paint.density == pytest.approx(5e-10)
+    in_mm = scaled(body, "mm-t-s")
+    magnet = in_mm.magnets[0]
+    assert magnet.strength == pytest.approx(5e6) and in_mm.paint.density == pytest.approx(5e-10)
     assert np.allclose(magnet.motion[:3], 1e3 * body.magnets[0].motion[:3])
     assert np.array_equal(magnet.motion[3:], body.magnets[0].motion[3:])
     assert np.allclose(magnet.attraction, 1e3 * np.eye(3))
@@ -99,10 +99,10 @@ def test_units(body: MagneticBody) -> None:
 
 def test_file_and_views(body: MagneticBody, tmp_path: Path) -> None:
     loaded = MagneticBody.load(body.save(tmp_path / "magnetic"))
-    for one, other in zip(body.magnets, loaded.magnets, strict=True):
-        assert (one.name, one.strength) == (other.name, other.strength)
+    for magnet, loaded_magnet in zip(body.magnets, loaded.magnets, strict=True):
+        assert (magnet.name, magnet.strength) == (loaded_magnet.name, loaded_magnet.strength)
         for name in ("position", "axis", "motion", "attraction"):
-            assert np.array_equal(getattr(one, name), getattr(other, name))
+            assert np.array_equal(getattr(magnet, name), getattr(loaded_magnet, name))
     assert loaded.paint is not None and loaded.paint.density == 0.5
     assert np.array_equal(loaded.paint.strain, body.paint.strain)
     assert mbd.ReducedBody.load(tmp_path / "magnetic.npz").num_modes == 3  # without the parts

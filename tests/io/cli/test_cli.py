@@ -23,7 +23,10 @@ from dolfinx_mbd.io.export import FORMATS
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a directory of all ranks with a mesh, two reductions of it, and a materials file."""
+    """Return a directory of all ranks with a mesh, two reductions of it, and a materials file.
+
+    The mesh has the tagged surfaces ``big_end`` and ``small_end``, which has the number 2.
+    """
     comm = MPI.COMM_WORLD
     path: Path = comm.bcast(tmp_path_factory.mktemp("cli"), root=0)
     mesh = str(path / "rod.msh")
@@ -31,21 +34,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if comm.rank == 0:
         (path / "own.toml").write_text("[wood]\nyoung = 11e9\npoisson = 0.3\ndensity = 450\n")
     comm.Barrier()
-    reduce = ["reduce", mesh, "-q", "--material", "steel", "--modes", "4"]
+    reduce_rod = ["reduce", mesh, "-q", "--material", "steel", "--modes", "4"]
     ends = ["--interface", "big_end", "--interface", "small_end:averaged"]
     loads = ["--pressure", "push=small_end", "--load-modes", "--damping", "0.01", "--stress"]
-    assert main([*reduce, *ends, *loads, "-o", str(path / "rod.npz")]) == 0
+    assert main([*reduce_rod, *ends, *loads, "-o", str(path / "rod.npz")]) == 0
     wood = ["--materials", str(path / "own.toml"), "--material", "rod=wood"]
-    other = ["reduce", mesh, "-q", *wood, "--modes", "2", "--reference", "attached:big"]
-    named = ["--interface", "big=big_end", "--interface", "small=2:rigid", "--degree", "1"]
-    more = ["--point", "mid=0.07,0,0", "--up-to", "1MHz", "--no-skin", "--name", "wooden"]
-    assert main([*other, *named, *more, "-o", str(path / "wood.npz")]) == 0
+    reduce_wood = ["reduce", mesh, "-q", *wood, "--modes", "2", "--reference", "attached:big"]
+    interfaces = ["--interface", "big=big_end", "--interface", "small=2:rigid", "--degree", "1"]
+    options = ["--point", "mid=0.07,0,0", "--up-to", "1MHz", "--no-skin", "--name", "wooden"]
+    assert main([*reduce_wood, *interfaces, *options, "-o", str(path / "wood.npz")]) == 0
     comm.Barrier()
     return path
 
 
 def test_options_of_reduce(folder: Path) -> None:
     rod, wood = (ReducedBody.load(folder / f) for f in ("rod.npz", "wood.npz"))
+    # num_modes: 6 static modes of two interfaces, and 4 or 2 vibration modes; "rod" also has a
+    # static mode of its pressure load.
     assert [(i.name, i.kind) for i in rod.interfaces] == [
         ("big_end", "rigid"),
         ("small_end", "averaged"),
@@ -75,15 +80,15 @@ def test_the_unit_is_that_of_the_mesh(folder: Path, comm: MPI.Intracomm) -> None
 
 def test_lengths_with_units(folder: Path, comm: MPI.Intracomm) -> None:
     """Sizes and points may have units; elements larger than the part raise an error."""
-    same, file = folder / "same.msh", folder / "rod.msh"
-    assert main(["mesh", "rod", "--size", "12mm", "--order", "1", "-o", str(same)]) == 0
+    in_mm, in_m = folder / "same.msh", folder / "rod.msh"
+    assert main(["mesh", "rod", "--size", "12mm", "--order", "1", "-o", str(in_mm)]) == 0
     comm.Barrier()
-    assert same.read_bytes() == file.read_bytes()
+    assert in_mm.read_bytes() == in_m.read_bytes()
     assert main(["mesh", "rod", "--size", "5", "-o", str(folder / "large.msh")]) == 1
     assert not (folder / "large.msh").exists()
     words = ["--material", "steel", "--interface", "big_end", "--modes", "1", "--degree", "1"]
     words += ["-q", "--point", "mid=70mm,-0e0,0mm", "-o", str(folder / "point.npz")]
-    assert main(["reduce", str(file), *words]) == 0
+    assert main(["reduce", str(in_m), *words]) == 0
     comm.Barrier()
     assert np.allclose(ReducedBody.load(folder / "point.npz").point("mid").position, [0.07, 0, 0])
 
@@ -92,6 +97,7 @@ def test_help_of_a_rod_is_complete(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mesh", "rod", "--help"]) == 0
     if MPI.COMM_WORLD.rank == 0:
         words = " ".join(capsys.readouterr().out.split())
+        # No description ends with a comma before its default.
         assert "gives 390,000 (default 0.0045)" in words and ", (default" not in words
 
 
@@ -111,13 +117,14 @@ def test_a_dry_run_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[st
     assert not out.exists()
     text = capsys.readouterr().out
     if MPI.COMM_WORLD.rank == 0:
-        assert "26 elastic coordinates" in text
+        assert "26 elastic coordinates" in text  # 20 modes, and 6 static modes of two interfaces
         size = re.search(r"(\d+) degrees of freedom", text)
         assert size is not None
         ranks = MPI.COMM_WORLD.size
         gigabytes = factorization_memory(int(size[1]), num_ranks=ranks) / 1e9
         printed = re.search(r"expected memory about ([\d.]+) GB", text)
-        assert printed is not None  # one rank counts the entries of the factor
+        assert printed is not None
+        # The command on one rank counts the entries of the factor, instead of this estimate.
         assert float(printed[1]) == pytest.approx(gigabytes, rel=0.15 if ranks == 1 else 0.02)
 
 
@@ -174,6 +181,7 @@ def test_help_of_export(capsys: pytest.CaptureFixture[str]) -> None:
             if (words := line.replace(",", "").split())
         }
         for target in FORMATS.values():
+            # The options are the last words of the line of a format.
             options = rows[target.name][len(rows[target.name]) - len(target.options) :]
             assert options == list(target.options)
             assert all(rows[name] for name in target.options)
@@ -219,6 +227,7 @@ def test_materials(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert "wood                    11" in text and "titanium" in text
 
 
+# Name of a case: (arguments, exit code, part of the message); {} is the path of the folder.
 BAD = {
     "no such mesh": (["reduce", "none.msh", "--material", "steel"], 1, "no mesh file 'none.msh'"),
     "unknown material": (["reduce", "{}/rod.msh", "--material", "stel"], 1, "unknown material"),

@@ -45,7 +45,7 @@ def test_reduce_into_a_closed_pipe(mesh: Path, tmp_path: Path, stream: str) -> N
     run = subprocess.run([*COMMAND, *_reduce(mesh, path)], **pipes, text=True)  # type: ignore
     os.close(write)
     assert run.returncode == 0
-    assert ReducedBody.load(path).num_modes == 9
+    assert ReducedBody.load(path).num_modes == 9  # 3 modes, and 6 static ones of two interfaces
     for word in ("PETSC", "Traceback", "Broken", "Abort", "ignored"):
         assert word not in (run.stdout or "") + (run.stderr or "")
 
@@ -62,6 +62,7 @@ def test_other_commands_into_a_closed_pipe(mesh: Path, words: list[str]) -> None
     assert (run.returncode, run.stderr) == (0, "")
 
 
+# "inj" "ected": the line of code in a traceback does not contain the word that a test counts.
 FAILS = """
 import sys
 from mpi4py import MPI
@@ -99,6 +100,7 @@ def test_an_error_on_one_rank_ends_all(
     run = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert run.returncode != 0
     assert run.stderr.count("injected") == 1
+    # An error on all ranks needs no abort: each rank ends by itself.
     assert ("MPI_ABORT" in run.stderr) == (len(ranks) == 1)
     assert not path.exists()
 

@@ -61,6 +61,7 @@ def test_life_of_a_body(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
     exec(MODEL, names)
     run = mbd.results.Solution.load("run.npz", names["system"])  # type: ignore[arg-type]
     material = mbd.durability.read_fatigue_materials("fatigue.toml")["weak"]
+    # The shares 0.25 and 0.75 of the same run equal the share 1.
     result = mbd.fatigue(body, [(run.body("rod"), 1.0)], material=material, criterion="von Mises")
     assert 0 < result.hours.min() < np.inf
     assert f"{result.hours.min():.4g}" in out

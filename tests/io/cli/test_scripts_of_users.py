@@ -12,6 +12,7 @@ from dolfinx_mbd.io.cli import main
 
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="one rank runs the script")
 
+# Name of a case: (script, line of the error, word of the message).
 SCRIPTS = {
     "a key": ("def simulator():\n    return {}['missing']\n", 2, "KeyError"),
     "an attribute at import": ("import math\n\nmath.nothing\n", 3, "AttributeError"),

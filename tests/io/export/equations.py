@@ -25,7 +25,9 @@ def fem_rows(
 ) -> np.ndarray:
     """Return the rows of MBDyn's modal joint, as ``AssRes`` in modal.cc, with opposite sign.
 
-    All components are global; interface reactions are those on the other node.
+    All components are global; interface reactions are those on the other node. In MBDyn's letters,
+    (x, b, bP) are η and its rates, w and wP are ω and ω̇, vP is R̈, and I3 to I9 are the inertia
+    invariants in the record groups 14 to 18 of the file.
     """
     n = file.num_modes
     R = rotation_matrix(q[3:7])
@@ -49,8 +51,10 @@ def fem_rows(
     elastic = file.groups[9] @ bP + file.groups[13] @ b + file.groups[10] @ x
     elastic += (R @ I3).T @ (vP - gravity) + (R @ (I4 + I5a)).T @ wP + 2 * (R @ I5b).T @ w
     for j in range(n):
+        # ω·Tω is half the derivative of ω·Jω by x_j.
         T = I8[j].T - np.einsum("kab,k->ab", I9[j], x)
         elastic[j] -= w @ R @ T @ R.T @ w
+    # Group 19 numbers its matrices by these loads: ω products, ω̇, acceleration, then interfaces.
     o = R.T @ w
     loads = [o[0] ** 2, o[1] ** 2, o[2] ** 2, o[0] * o[1], o[1] * o[2], o[2] * o[0]]
     loads += [*(R.T @ wP), *(R.T @ (vP - gravity))]
@@ -77,7 +81,11 @@ def sid_rows(
     wrenches: np.ndarray,
     columns: str = "(a-1)*nq+l",
 ) -> np.ndarray:
-    """Return Wallrapp's equations in the body frame, with the columns of Gr and Ge."""
+    """Return the rows of Wallrapp's equations, which are in the body frame.
+
+    The matrices have their names in the file; `columns` is the order of the columns of Gr and Ge,
+    see `SidFile.by_mode`. The force is returned in global components, as in `fem_rows`.
+    """
     R = rotation_matrix(q[3:7])
     w, alpha, acceleration = v[3:6], a[3:6], R.T @ (a[:3] - gravity)
     x, b, bP = q[7:], v[6:], a[6:]

@@ -13,7 +13,10 @@ ROOT = Path(__file__).parents[3]
 
 
 def run(code: str, unit: Path) -> Any:
-    """Run code in a separate process, and return its variable `result`."""
+    """Run code in a separate process, and return its variable `result`.
+
+    The code may use the modules json and np, and `unit`, the path of the mock-up unit.
+    """
     code = f"import json, numpy as np\nunit = {str(unit)!r}\n{code}\n"
     code += f"with open({str(unit.with_suffix('.json'))!r}, 'w') as file: json.dump(result, file)"
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])

@@ -15,19 +15,20 @@ from tests.models.bodies import box
 from tests.models.plates import plate
 
 TURN = np.linalg.qr(np.random.default_rng(5).normal(size=(3, 3)))[0]
-TURN = TURN * np.linalg.det(TURN)
+TURN = TURN * np.linalg.det(TURN)  # (the determinant is 1 or -1)
 """A rotation that mixes all axes, so that no integral vanishes by symmetry."""
 
-SHIFT = np.array([0.02, -0.03, 0.05])
+SHIFT = np.array([0.02, -0.03, 0.05])  # of the mesh before its rotation, m
 
 KINDS = ("rigid", "averaged", "unstiffened", "attached", "plane")
 
 
 @cache
 def reduced(kind: str) -> ReducedBody:
-    """Return a damped steel box or plate with stiffening and interfaces, or without.
+    """Return a steel box or plate of one of the `KINDS`, with a full damping matrix.
 
-    "attached" keeps its Craig-Bampton modes, whose mass and stiffness matrices are full.
+    Of the boxes, only "rigid" and "averaged", which name the kind of the interfaces, have geometric
+    stiffness. "attached" keeps its Craig-Bampton modes, whose mass and stiffness matrices are full.
     """
     options: dict[str, Any] = {"num_modes": 3, "name": f"{kind} box"}
     if kind == "plane":

@@ -35,12 +35,16 @@ def relative(values: np.ndarray, expected: np.ndarray) -> float:
 
 
 def check_superelement(body: ReducedBody, K: np.ndarray, M: np.ndarray, digits: float) -> None:
-    """Assert that K and M are those of the body in coordinates of its interfaces."""
+    """Assert that K and M are those of the body in coordinates of its interfaces, then of modes.
+
+    `digits` is the relative tolerance.
+    """
     count = 6 * len(body.interfaces)
     assert K.shape == M.shape == (6 + body.num_modes,) * 2
     assert relative(K, K.T) < digits and relative(M, M.T) < digits
     scipy.linalg.cholesky(M)
-    size = np.sqrt(np.where(np.diag(K) > 0, np.diag(K), 1.0))  # (all zero for one interface)
+    # K is scaled to a unit diagonal; with one interface, its first six rows are zero.
+    size = np.sqrt(np.where(np.diag(K) > 0, np.diag(K), 1.0))
     values = np.linalg.eigvalsh(K / np.outer(size, size))
     assert np.abs(values[:6]).max() < 10 * digits < 1e-4 * values[6]
     rigid = np.zeros((len(K), 6))
@@ -48,13 +52,14 @@ def check_superelement(body: ReducedBody, K: np.ndarray, M: np.ndarray, digits: 
         rigid[6 * k : 6 * k + 6] = np.eye(6)
         for a in range(3):
             rigid[6 * k : 6 * k + 3, 3 + a] = np.cross(np.eye(3)[a], i.point)
-    mass = rigid.T @ M @ rigid
+    mass = rigid.T @ M @ rigid  # of the rigid motions: translations, rotations about the origin
     assert relative(mass[:3, :3], body.total_mass * np.eye(3)) < digits
     assert relative(mass[3:, 3:], body.inertia) < digits
+    # These entries of the coupling block are the mass times the coordinates of its centre.
     assert relative(mass[[1, 2, 0], [5, 3, 4]], body.total_mass * body.centre[[0, 1, 2]]) < digits
     squares = scipy.linalg.eigh(K, M, eigvals_only=True)[6:]
     assert relative(np.sqrt(squares) / (2 * np.pi), body.frequencies) < digits
-    omega = 2 * np.pi * 0.7 * body.frequencies[0]
+    omega = 2 * np.pi * 0.7 * body.frequencies[0]  # below the first resonance
     Z = K - omega**2 * M
     condensed = Z[:count, :count] - Z[:count, count:] @ np.linalg.solve(
         Z[count:, count:], Z[count:, :count]

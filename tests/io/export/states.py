@@ -19,7 +19,7 @@ class State:
     """Motion and loads of one body.
 
     q, v and a are its coordinates, velocities and accelerations as in `BodyState`; gravity is in
-    m/s², and the wrenches (interfaces, 6) contain forces (N) without moments.
+    m/s², and the wrenches (interfaces, 6) contain forces (N) and moments (N m).
     """
 
     q: np.ndarray
@@ -36,7 +36,8 @@ class State:
 def random_state(body: ReducedBody, seed: int) -> State:
     """Return a random state in which all terms of a row have about the same size.
 
-    The elastic coordinates displace the body by millimetres and change within milliseconds.
+    The elastic coordinates displace the body by millimetres and change within milliseconds. The
+    moments at the interfaces are zero.
     """
     rng = np.random.default_rng(seed)
     size = np.sqrt(np.diag(body.mass) / body.total_mass)  # root mean square of each mode
@@ -52,7 +53,7 @@ def random_state(body: ReducedBody, seed: int) -> State:
 
 
 def in_units(state: State, units: Units) -> State:
-    """Return the same state in other units."""
+    """Return the same state in other units; elastic coordinates and angles keep their values."""
     rates = np.ones_like(state.v)
     rates[:3] = units.length
     rates /= units.time

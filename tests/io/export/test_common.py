@@ -76,19 +76,19 @@ def test_wrong_units_of_reading_and_writing(value: object) -> None:
 def test_scaled_quantities() -> None:
     body = reduced("rigid")
     assert scaled(body, "m-kg-s") is body
-    other = scaled(body, "mm-t-s")
-    assert other.total_mass == pytest.approx(1e-3 * body.total_mass)
-    assert np.allclose(other.centre, 1e3 * body.centre, rtol=1e-14)
-    assert np.allclose(other.inertia, 1e3 * body.inertia, rtol=1e-12)
-    assert np.allclose(other.frequencies, body.frequencies, rtol=1e-14)
+    in_mm = scaled(body, "mm-t-s")
+    assert in_mm.total_mass == pytest.approx(1e-3 * body.total_mass)
+    assert np.allclose(in_mm.centre, 1e3 * body.centre, rtol=1e-14)
+    assert np.allclose(in_mm.inertia, 1e3 * body.inertia, rtol=1e-12)
+    assert np.allclose(in_mm.frequencies, body.frequencies, rtol=1e-14)
     assert np.allclose(scaled(body, "mm-kg-ms").frequencies, 1e-3 * body.frequencies, rtol=1e-14)
-    motion, other_motion = body.interfaces[0].motion, other.interfaces[0].motion
-    assert np.array_equal(other_motion[:3], 1e3 * motion[:3])
-    assert np.array_equal(other_motion[3:], motion[3:])
-    assert body.skin is not None and other.skin is not None
-    assert np.array_equal(other.skin.points, 1e3 * body.skin.points)
-    assert np.array_equal(other.skin.modes, 1e3 * body.skin.modes)
-    assert np.array_equal(other.points[0].modes, 1e3 * body.points[0].modes)
+    motion, motion_in_mm = body.interfaces[0].motion, in_mm.interfaces[0].motion
+    assert np.array_equal(motion_in_mm[:3], 1e3 * motion[:3])
+    assert np.array_equal(motion_in_mm[3:], motion[3:])
+    assert body.skin is not None and in_mm.skin is not None
+    assert np.array_equal(in_mm.skin.points, 1e3 * body.skin.points)
+    assert np.array_equal(in_mm.skin.modes, 1e3 * body.skin.modes)
+    assert np.array_equal(in_mm.points[0].modes, 1e3 * body.points[0].modes)
 
 
 @pytest.mark.parametrize("kind", ["rigid", "averaged", "attached"])
@@ -98,10 +98,10 @@ def test_a_scaled_body_moves_alike(kind: str, units: Units) -> None:
     body = reduced(kind)
     state = random_state(body, 7)
     state.wrenches[:, 3:] = 1e-2 * state.wrenches[:, 2::-1]
-    other = in_units(state, units)
+    scaled_state = in_units(state, units)
     expected = units.moment * own_rows(body, state)
     expected[:3] *= units.force / units.moment
-    assert_same_rows(own_rows(scaled(body, units), other), expected)
+    assert_same_rows(own_rows(scaled(body, units), scaled_state), expected)
 
 
 def test_scaling_knows_every_field() -> None:
@@ -131,7 +131,7 @@ def test_scaling_knows_every_field() -> None:
 
 @pytest.mark.parametrize("name", sorted(FORMATS))
 def test_formats(name: str) -> None:
-    """Each format has a writer and lists its losses; there are fewer for a rigid body."""
+    """Each format has a writer and lists its losses, of which a body has those that concern it."""
     target = FORMATS[name]
     assert callable(target.writer) and target.extension.startswith(".")
     body = reduced("rigid")

@@ -68,7 +68,7 @@ def simulator(**options: object) -> mbd.Simulator:
 
 
 def values(k: int) -> list[float]:
-    """Return the inputs of a step."""
+    """Return the inputs of step k: a moment (N m), a force (N) and a stiffness (N/m)."""
     return [2.0 * float(np.sin(0.1 * k)), 2.0 if k < 30 else -4.0, 200.0 if k < 50 else 300.0]
 
 
@@ -79,6 +79,7 @@ def unit(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return export_compiled_fmu(simulator(), path, fmi=request.param)
 
 
+# Code that other processes run first: it starts the unit as `fmu`; `step` returns its outputs.
 SLAVE = f"""
 import fmpy
 from fmpy.fmi2 import FMU2Slave
@@ -163,9 +164,11 @@ for size, wrong in ((1.5, u[0]), (1, [float("nan"), 0.0, 0.0]), (1, [0.0, 0.0, -
 result.append(before == list(fmu.take([3, 4])))
 result.append(rest[0] == step(fmu, 20, u[20]))
 """
+    # The references 3 and 4 are the first two outputs; the status 2 is "discard".
     assert run(code, unit) == [True, True, True, True, 2, 2, 2, True, True]
 
 
+# A program that runs 10 steps and prints the first output, whose reference is 3.
 DRIVER = r"""
 #include <dlfcn.h>
 #include <stdio.h>
@@ -214,7 +217,7 @@ def test_the_unit_needs_no_python(tmp_path: Path) -> None:
 
 @slow
 def test_a_binary_from_the_sources_alone(unit: Path, tmp_path: Path) -> None:
-    """`cc` compiles the sources in a folder with a space without a warning."""
+    """`cc` compiles the sources in a folder with a space; the new unit moves as the first one."""
     folder = tmp_path / "of a user"
     with zipfile.ZipFile(unit) as archive:
         archive.extractall(folder)
@@ -243,9 +246,9 @@ def test_the_source_compiles_with_a_prefix(unit: Path, tmp_path: Path) -> None:
 
 
 def slider() -> mbd.Simulator:
-    """Return a block on an inclined guide and a driven bar on the block.
+    """Return a simulator of a block on an inclined guide, with a bar that a driver turns on it.
 
-    A spring and a force act on the block.
+    A spring and a force act along the guide.
     """
     tilt = mbd.Frame((0, 0, 0), [[0.6, 0, 0.8], [0, 1, 0], [-0.8, 0, 0.6]])
     ground = mbd.Ground({"guide": tilt})
@@ -268,7 +271,7 @@ def slider() -> mbd.Simulator:
 
 
 def lifted() -> mbd.Simulator:
-    """Return a spinning body on a driven slide, whose displacement is an input."""
+    """Return a simulator of a spinning body on a slide, whose displacement is an input."""
     ground = mbd.Ground({"slide": mbd.Frame()})
     top = mbd.RigidBody("top", 0.3, [0.01, 0.02, 0.015], (0, 0, 0.1), omega=(1, 20, 3),
                         frames={"pin": mbd.Frame()})  # fmt: skip
@@ -302,21 +305,21 @@ def engine() -> mbd.Simulator:
     ("model", "size", "before"), [(slider, 1, 0), (slider, 5, 30), (lifted, 2, 0), (engine, 10, 7)]
 )
 def test_other_mechanisms(model: Any, size: int, before: int, tmp_path: Path) -> None:
-    """Mechanisms are exported at the start or later; a communication step has several steps."""
-    one = model()
+    """Mechanisms are exported after `before` steps; a communication step has `size` steps."""
+    simulation = model()
     for _ in range(before):
-        one.step()
-    path = export_compiled_fmu(one, tmp_path / "one.fmu", fmi=2 + size % 2)
-    dt, count = one.steps.dt, 60 // size
-    start = np.array([*one.inputs.values()])
+        simulation.step()
+    path = export_compiled_fmu(simulation, tmp_path / "one.fmu", fmi=2 + size % 2)
+    dt, count = simulation.steps.dt, 60 // size
+    start = np.array([*simulation.inputs.values()])
     u = [(start + 1e-3 * np.sin(0.5 * k)).tolist() for k in range(count)]
     code = f"{SLAVE}u = {u}\nresult = [step(fmu, k * {size}, u[k], {size}, {dt!r}) "
     rows = np.array(run(f"{code}for k in range({count})]", path))
     expected = []
     for values_of_step in u:
         for _ in range(size):
-            one.step(dict(zip(one.inputs, values_of_step, strict=True)))
-        expected.append([*one.outputs.values()])
+            simulation.step(dict(zip(simulation.inputs, values_of_step, strict=True)))
+        expected.append([*simulation.outputs.values()])
     scale = np.abs(expected).max(axis=0)
     assert (np.abs(rows - expected).max(axis=0) <= 1e-8 * scale).all()
 
@@ -332,9 +335,9 @@ def test_errors_name_all_parts_without_c_code(tmp_path: Path) -> None:
             mbd.force("wind", ("tip", "end"), lambda t, motion: (0, 0, t)),
         ],
     )
-    other = mbd.Simulator(system, dt=DT, outputs={"angle": lambda run: run.joint("pin").rotation})
+    whole = mbd.Simulator(system, dt=DT, outputs={"angle": lambda run: run.joint("pin").rotation})
     with pytest.raises(InputError) as error:
-        export_compiled_fmu(other, tmp_path / "arm.fmu")
+        export_compiled_fmu(whole, tmp_path / "arm.fmu")
     assert all(name in str(error.value) for name in ("'rub'", "'wind'", "'angle'"))
     with pytest.raises(InputError):
         export_compiled_fmu(simulator(outputs=["pin.power"]), tmp_path / "arm.fmu")
@@ -378,7 +381,7 @@ def test_bodies_on_their_mesh(tmp_path: Path) -> None:
 
 def test_invalid_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     system = mbd.System([GROUND, BALL], [PIN])
-    fast = mbd.Driver("spin", "pin", mbd.constant_speed(3.2 / DT))
+    fast = mbd.Driver("spin", "pin", mbd.constant_speed(3.2 / DT))  # more than π in a step
     models = {
         "adaptive": mbd.Simulator(system, dt=mbd.Adaptive(1e-5, first=1e-4), t_end=1.0),
         "spin": mbd.Simulator(mbd.System([GROUND, BALL], [PIN], drivers=[fast]), dt=DT),

@@ -74,7 +74,7 @@ def read_strictly(path: Path) -> Superelement:
             assert rows == count
         elif line.startswith("!loading"):
             steps = numbers["!total simulation time"] / numbers["!time increment"]
-            rows, columns = int(steps) + 1, count + 1  # the reader truncates the number of steps
+            rows, columns = int(steps) + 1, count + 1  # openfast_toolbox truncates `steps`
         elif line.strip() and line[0] != "!":
             raise ValueError(f"unexpected line {k}")
         if rows:
@@ -97,10 +97,10 @@ def written(body: ReducedBody, folder: Path, **options: object) -> Superelement:
 
 
 def both(path: Path) -> Superelement:
-    """Return the data of both readers."""
-    one, other = read(path), read_strictly(path)
-    assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
-    return one
+    """Return the data of a file, which are the same by both readers."""
+    data, strict_data = read(path), read_strictly(path)
+    assert all(np.array_equal(a, b) for a, b in zip(data, strict_data, strict=True))
+    return data
 
 
 def test_the_modes_of_the_held_structure(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_the_modes_of_the_held_structure(tmp_path: Path) -> None:
     expected = scipy.linalg.eigh(held.stiffness, held.mass, eigvals_only=True)
     assert relative(np.sqrt(squares), np.sqrt(expected)) < 1e-9
     whole = superelement(body, [TOP, BASE])
-    columns = np.r_[0:6, 12 : 12 + NUM_MODES]
+    columns = np.r_[0:6, 12 : 12 + NUM_MODES]  # the top and the modes, with a fixed base
     for name in ("mass", "stiffness", "damping"):
         assert np.array_equal(getattr(tower, name), getattr(whole, name)[np.ix_(columns, columns)])
     assert np.array_equal(written(body, tmp_path).stiffness, tower.stiffness)
@@ -133,6 +133,7 @@ def test_gravity(tmp_path: Path) -> None:
     tower = written(body, tmp_path, interface=TOP, gravity=g)
     sag = np.linalg.solve(tower.stiffness, tower.forces[0])[:6]
     held = mbd.body.linearize_body(body, held=[BASE])
+    # generalized weight: force, moment about the origin, elastic coordinates
     moment = np.cross(body.first_moments[0], g)
     weight = np.concatenate([body.total_mass * g, moment, body.first_moments[1:] @ g])
     motion = held.basis @ np.linalg.solve(held.stiffness, held.basis.T @ weight)

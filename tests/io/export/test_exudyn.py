@@ -86,12 +86,13 @@ def model() -> Model:
 @alone
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_constants_are_those_that_exudyn_computes(model: Model, reference: Reference) -> None:
-    """The moments S and H of the body give the constants of Exudyn's full mass matrix."""
+    """The mass moments of the body give the constants of Exudyn's full mass matrix."""
     reduction = model.reduction(reference)
     theirs = peer_body(finite_elements(model, reduction.modes)).GetDictionary()
     ours = to_exudyn(reduction.body).GetDictionary()
     assert ours.keys() == theirs.keys()
-    mass, length = reduction.body.total_mass, 0.3  # (modes: 1/√kg)
+    mass, length = reduction.body.total_mass, 0.3
+    # Modes have the unit 1/√kg, but those of the attached body have no unit (1 m per metre).
     modal = np.sqrt(mass) if reference == "mean axis" else mass
     scales = {
         "totalMass": mass, "Mtt": mass, "chiU": length, "chiUtilde": length,
@@ -101,8 +102,8 @@ def test_constants_are_those_that_exudyn_computes(model: Model, reference: Refer
         "mPhitTPsi": modal, "mPhitTPsiTilde": modal,
         "mXRefTildePsi": modal * length, "mXRefTildePsiTilde": modal * length,
     }  # fmt: skip
-    nodes = {"modeBasis", "xRef", "trigList", "infoList"}
-    assert scales.keys() | nodes | {"postProcessingModes", "rigidBodyNodeType"} == ours.keys()
+    by_node = {"modeBasis", "xRef", "trigList", "infoList"}
+    assert scales.keys() | by_node | {"postProcessingModes", "rigidBodyNodeType"} == ours.keys()
     for name, scale in scales.items():
         assert np.shape(ours[name]) == np.shape(theirs[name]), name
         assert np.abs(np.subtract(ours[name], theirs[name])).max() < 1e-11 * scale, name
@@ -145,10 +146,10 @@ def test_slider_crank(
 
     slider, ours = run.body("piston").position, run.body("rod")
     deviation = slider - rigid.body("piston").position
-    there = theirs["piston"] - rigid.body("piston").position
+    their_deviation = theirs["piston"] - rigid.body("piston").position
     assert np.abs(deviation).max() > 1e-5
     assert compare(slider, theirs["piston"]) < RELATIVE
-    assert compare(deviation, there) < RELATIVE
+    assert compare(deviation, their_deviation) < RELATIVE
     A = rotation_matrices(ours.rotation)
     assert compare(A.reshape(-1, 9), theirs["rod rotation"]) < RELATIVE
     assert compare(ours.eta, theirs["rod eta"]) < RELATIVE
@@ -168,18 +169,18 @@ def test_markers_move_as_our_interfaces() -> None:
 
     body = particles()
     eta = 1e-3 * np.array([1.0, -2.0, 0.5])
-    where, rotation = np.array([1.0, 2.0, 3.0]), exp_rotation(np.array([0.3, -0.2, 0.9]))
+    place, rotation = np.array([1.0, 2.0, 3.0]), exp_rotation(np.array([0.3, -0.2, 0.9]))
     mbs = exudyn.SystemContainer().AddSystem()
-    placed = to_exudyn(body).AddObjectFFRFreducedOrder(
-        mbs, positionRef=where, rotationMatrixRef=rotation
+    numbers = to_exudyn(body).AddObjectFFRFreducedOrder(
+        mbs, positionRef=place, rotationMatrixRef=rotation
     )
-    mbs.SetNodeParameter(placed["nGenericODE2"], "initialCoordinates", list(eta))
+    mbs.SetNodeParameter(numbers["nGenericODE2"], "initialCoordinates", list(eta))
     sensors = {}
     for name, nodes in marker_nodes(body).items():
         kind = items.MarkerSuperElementRigid if len(nodes) > 1 else items.MarkerSuperElementPosition
         marker = mbs.AddMarker(
             kind(
-                bodyNumber=placed["oFFRFreducedOrder"],
+                bodyNumber=numbers["oFFRFreducedOrder"],
                 meshNodeNumbers=nodes,
                 weightingFactors=[1 / len(nodes)] * len(nodes),
             )
@@ -192,16 +193,16 @@ def test_markers_move_as_our_interfaces() -> None:
                 )
             )
     mbs.Assemble()
-    seen = {key: np.array(mbs.GetSensorValues(number)) for key, number in sensors.items()}
+    values = {key: np.array(mbs.GetSensorValues(number)) for key, number in sensors.items()}
     for i in body.interfaces:
         d, theta = i.motion[:3] @ eta, i.motion[3:] @ eta
         assert np.abs(theta).max() > 1e-4
-        assert np.allclose(seen[i.name, "Position"], where + rotation @ (i.point + d), atol=1e-13)
+        assert np.allclose(values[i.name, "Position"], place + rotation @ (i.point + d), atol=1e-13)
         expected = rotation @ exp_rotation(theta)
-        assert np.allclose(seen[i.name, "RotationMatrix"].reshape(3, 3), expected, atol=1e-13)
+        assert np.allclose(values[i.name, "RotationMatrix"].reshape(3, 3), expected, atol=1e-13)
     middle = body.point("middle")
-    expected = where + rotation @ (middle.position + eta @ middle.modes)
-    assert np.allclose(seen["middle", "Position"], expected, atol=1e-13)
+    expected = place + rotation @ (middle.position + eta @ middle.modes)
+    assert np.allclose(values["middle", "Position"], expected, atol=1e-13)
 
 
 def test_units_and_skin(tmp_path: Path) -> None:

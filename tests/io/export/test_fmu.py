@@ -153,8 +153,9 @@ result = [rows, again, third, step(20, 2)]
     rows, again, third, double = run(code, unit)
     assert rows[20:] == again == third
     assert np.array_equal(rows, stepped(script, lambda k: {"motor": torque(k)})[1:])
-    twice = stepped(script, lambda k: {"motor": torque(min(k, 20))})[22]
-    assert double == twice.tolist()
+    # The torque of step 20 also acts in the second half of the double step.
+    two_steps = stepped(script, lambda k: {"motor": torque(min(k, 20))})[22]
+    assert double == two_steps.tolist()
 
 
 SLAVES = f"""
@@ -195,16 +196,18 @@ def end(fmu):
 @mostly_fmi_3
 def test_instances_of_several_units_live_and_end_in_one_process(unit: Path, script: Path) -> None:
     """Twelve instances of three units are used, of which up to four exist at the same time."""
-    other = script.with_name("other.py")
-    other.write_text(
+    stiffer = script.with_name("other.py")
+    stiffer.write_text(
         SCRIPT.replace("stiffness=10.0", "stiffness=20.0").replace("rod.npz", "copy.npz")
     )
     rod().save(script.with_name("copy.npz"))
     second = script.with_name("second.fmu")
     for fmi in (2, 3):
         export_fmu(
-            other, second.with_stem(f"u{fmi}"), fmi=fmi, files=[script.with_name("copy.npz")]
+            stiffer, second.with_stem(f"u{fmi}"), fmi=fmi, files=[script.with_name("copy.npz")]
         )
+    # In step k, the torque of instance i is 0.1 i + k. The instances of the second of three turns
+    # end in the reverse order.
     code = f"""{SLAVES}
 import gc
 result = []
@@ -247,7 +250,7 @@ end(plain)
 result = [result, [str(item.message) for item in messages]]
 """
     statuses, messages = run(code, unit)
-    assert statuses == 24 * [2]  # discard
+    assert statuses == 24 * [2]  # four wrong attempts in each of six steps are discarded
     assert len(messages) in (0, 24)  # FMI 3.0 sends messages to the importing program
     assert (len(messages) == 24) == (read_model_description(unit).fmiVersion == "2.0")
     assert all("discarded" in message for message in messages)
@@ -255,6 +258,7 @@ result = [result, [str(item.message) for item in messages]]
 
 @mostly_fmi_3
 def test_a_damaged_state_is_refused(unit: Path) -> None:
+    # Ten states are cut off; in ten others, all bits of one byte are inverted.
     code = f"""{SLAVES}
 fmu = start(unit, "one")
 step(fmu, 0, 1.0)
@@ -280,15 +284,15 @@ end(fmu)
 
 
 def test_variables_have_units(script: Path) -> None:
-    other = script.with_name("named.py")
+    model = script.with_name("named.py")
     names = '["pin.rotation", "arm.velocity.x", "pin.moment.z", "arm.rotation.w"]'
     text = SCRIPT.replace("outputs=outputs", f"outputs={names}")
     inputs = '["motor", "push.y", "spring.stiffness", "spring.damping"]'
-    other.write_text(text.replace('["motor", "push.y"]', inputs))
+    model.write_text(text.replace('["motor", "push.y"]', inputs))
     rod().save(script.with_name("rod.npz"))
     for fmi in (2, 3):
         path = export_fmu(
-            other, script.with_name(f"named{fmi}.fmu"), fmi=fmi, files=[script.with_name("rod.npz")]
+            model, script.with_name(f"named{fmi}.fmu"), fmi=fmi, files=[script.with_name("rod.npz")]
         )
         description = read_model_description(path)
         units = {v.name: v.unit for v in description.modelVariables if v.name != "time"}
@@ -314,11 +318,11 @@ def test_variables_have_units(script: Path) -> None:
 def test_components_without_names(fmi: Literal[2, 3], script: Path) -> None:
     """The output `arm.eta.2` is the variable `arm.eta[2]`, and has its values."""
     names = ["arm.eta.2", "pin.force.y"]
-    other = script.with_name("components.py")
-    other.write_text(SCRIPT.replace("outputs=outputs", f"outputs={names}"))
+    new_script = script.with_name("components.py")
+    new_script.write_text(SCRIPT.replace("outputs=outputs", f"outputs={names}"))
     path = script.with_name(f"components{fmi}.fmu")
-    export_fmu(other, path, fmi=fmi, files=[script.with_name("rod.npz")])
-    expected = stepped(other, lambda k: {"motor": 2.0})
+    export_fmu(new_script, path, fmi=fmi, files=[script.with_name("rod.npz")])
+    expected = stepped(new_script, lambda k: {"motor": 2.0})
     code = f"""
 import fmpy
 from fmpy.validation import validate_fmu
@@ -328,7 +332,7 @@ result = [list(validate_fmu(unit)), rows["arm.eta[2]"].tolist(), rows["pin.force
 """
     errors, *values = run(code, path)
     assert errors == []
-    assert np.abs(expected[1:]).min(axis=0).all()
+    assert np.abs(expected[1:]).min(axis=0).all()  # no value is zero
     assert (np.abs(np.array(values).T - expected) <= 1e-9 * np.abs(expected).max(axis=0)).all()
 
 
@@ -373,14 +377,14 @@ def test_wrong_scripts_and_paths(script: Path) -> None:
         export_fmu(script, folder / "a b.fmu", files=[folder / "rod.npz"])
     with pytest.raises(InputError):
         export_fmu(script, folder / "a.zip", files=[folder / "rod.npz"])
-    other = folder / "other.py"
-    other.write_text(SCRIPT.replace('"angle"', '"time"'))
+    new_script = folder / "other.py"
+    new_script.write_text(SCRIPT.replace('"angle"', '"time"'))
     with pytest.raises(InputError, match="another name"):
-        export_fmu(other, folder / "a.fmu", fmi=3)
+        export_fmu(new_script, folder / "a.fmu", fmi=3)
     for old, new in (("def simulator", "def build"), ('"tip.y"', '"tip-y"'), ("return mbd", "mbd")):
-        other.write_text(SCRIPT.replace(old, new))
+        new_script.write_text(SCRIPT.replace(old, new))
         with pytest.raises(InputError):
-            export_fmu(other, folder / "a.fmu")
+            export_fmu(new_script, folder / "a.fmu")
     (folder / "arm.fmu").write_text("mine")
     with pytest.raises(OverwriteError):
         export_fmu(script, folder / "arm.fmu", files=[folder / "rod.npz"])

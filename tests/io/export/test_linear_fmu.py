@@ -94,6 +94,7 @@ def test_fmpy_validates_the_units(unit: Path, unit3: Path) -> None:
     assert run(code, unit) == [] and run(code, unit3) == []
 
 
+# Code that other processes run first; the references are 0 and 1 (inputs), 2 and 3 (outputs).
 SLAVE = """
 import fmpy
 from fmpy.fmi2 import FMU2Slave
@@ -122,6 +123,7 @@ def test_the_response_equals_scipy(unit: Path, script: Path, stride: int) -> Non
     rows = run(f"{SLAVE}result = response({u.tolist()}, {stride * DT})", unit)
     system, time = linearized(script).state_space(), stride * DT * np.arange(STEPS)
     _, expected, _ = scipy.signal.lsim(system, u, time, interp=False)
+    # The force follows the inputs without delay, the angle does not.
     assert (np.abs(system.D).max(axis=1) > 0).tolist() == [False, True]
     assert (np.abs(rows - expected) <= 1e-9 * np.abs(expected).max(axis=0)).all()
 

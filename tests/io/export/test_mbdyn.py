@@ -162,6 +162,7 @@ def test_inertia_tensor_of_the_deformed_body(tmp_path: Path, kind: str) -> None:
     body, file = reduced(kind), written(tmp_path, kind)
     eta = random_state(body, 1).q[7:]
     weights = np.concatenate([[1.0], eta])
+    # ∫ρ x⊗x of the deformed body, from which follows its inertia J about the origin
     Q = np.einsum("k,l,klab->ab", weights, weights, body.second_moments)
     c = file.centre
     J = file.inertia + file.mass * (c @ c * np.eye(3) - np.outer(c, c))
@@ -178,7 +179,7 @@ def test_equations_of_motion(tmp_path: Path, kind: str, seed: int) -> None:
     state = random_state(body, seed)
     values = fem_rows(file, *state.arguments)
     assert_same_rows(values, moment_rows_linear(body, state))
-    if body.stiffening is not None:  # the test would fail without geometric stiffness
+    if body.stiffening is not None:  # without it, the rows differ by more than the tolerance
         file.stress_stiffening = {k: 0 * K for k, K in file.stress_stiffening.items()}
         change = np.abs(fem_rows(file, *state.arguments) - values)[6:].max()
         assert change > 1e-6 * np.abs(values[6:]).max()
@@ -191,6 +192,7 @@ def test_geometric_stiffness_of_forces_and_moments(tmp_path: Path, kind: str) ->
     """The symmetric part of the tangent is compared; the rest is the rotation of the moments."""
     body, file = reduced(kind), written(tmp_path, kind)
     count = len(body.interfaces)
+    # 1 to 6: products of ω; 7 to 12: accelerations, with zeros; then six loads of each interface
     assert sorted(file.stress_stiffening) == list(range(1, 13 + 6 * count))
     assert not any(file.stress_stiffening[k].any() for k in range(7, 13))
     for k in range(count):
@@ -202,15 +204,15 @@ def test_geometric_stiffness_of_forces_and_moments(tmp_path: Path, kind: str) ->
 
 @pytest.mark.parametrize("kind", ["rigid", "attached"])
 def test_units(tmp_path: Path, kind: str) -> None:
-    """Rows of forces and moments in other units follow by their factors."""
+    """Rows in other units are those in SI units times the units of force or of moment."""
     body = reduced(kind)
     units = Units("mm-g-ms", length=1e3, mass=1e3, time=1e3, force_name="mN")
     file = written(tmp_path, kind, units=units)
     state = random_state(body, 4)
-    other = in_units(state, units)
+    scaled_state = in_units(state, units)
     expected = units.moment * moment_rows_linear(body, state)
     expected[:3] *= units.force / units.moment
-    assert_same_rows(fem_rows(file, *other.arguments), expected)
+    assert_same_rows(fem_rows(file, *scaled_state.arguments), expected)
 
 
 def test_report(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ def test_op4_stores_numbers_exactly(tmp_path: Path) -> None:
     report = export(body, tmp_path / "rod", "op4")
     assert any("units" in note for note in report.notes)
     read = read_op4(str(report.paths[0]), debug=None)
+    # The forms are 6, symmetric, and 2, rectangular.
     expected = {"KAAX": (6, element.stiffness), "MAAX": (6, element.mass)}
     expected |= {"BAAX": (6, element.damping), "XYZ": (2, element.points.T)}
     assert set(read) == set(expected)
@@ -57,9 +58,9 @@ def test_dmig(tmp_path: Path) -> None:
         A, rows, columns = model.dmig[name].get_matrix(is_sparse=False, apply_symmetry=True)
         assert model.dmig[name].matrix_form == 6
         number = {key: index for index, key in rows.items()}
-        there = [number[key] for key in order]
+        indices = [number[key] for key in order]
         assert rows == columns
-        read[name] = A[np.ix_(there, there)]
+        read[name] = A[np.ix_(indices, indices)]
         assert relative(read[name], matrix) < 1e-9
     check_superelement(body, read["KAAX"], read["MAAX"], 1e-8)
     undamped = export(body.replace(damping=0.0 * body.damping), tmp_path / "undamped", "dmig")

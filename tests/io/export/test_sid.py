@@ -151,6 +151,7 @@ def test_identities(tmp_path: Path, kind: str, dialect: str) -> None:
         assert np.allclose(Oe.m0[:, a], -J1[a, a] / 2, **close)
     for column, (a, b) in zip((3, 4, 5), ((0, 1), (1, 2), (0, 2)), strict=True):
         assert np.allclose(Oe.m0[:, column], -J1[a, b], **close)
+    # Wallrapp's matrices C4 of the modes, (3, 3, nq), with Gr = −2 C4
     C4 = -file.by_mode("Gr", COLUMNS[dialect]).transpose(1, 2, 0) / 2
     assert np.allclose(J1, -(C4 + C4.transpose(1, 0, 2)), **close)
     Ge = file.by_mode("Ge", COLUMNS[dialect])
@@ -161,6 +162,7 @@ def test_identities(tmp_path: Path, kind: str, dialect: str) -> None:
     cross = np.stack([C4[2, 1] - C4[1, 2], C4[0, 2] - C4[2, 0], C4[1, 0] - C4[0, 1]])
     assert np.allclose(file["Cr"].m0.T, cross, **close)
     assert np.linalg.eigvalsh(J0).min() > 0
+    # In the sum over ωx², ωy² and ωz², the inertia terms of Oe.M1 are −2 ∫ρ ψ·ψ.
     trace = Oe.m1[:, :, :3].sum(axis=2)
     Me = file["Me"].m0
     cases = reduced(kind).stiffening
@@ -178,16 +180,17 @@ def _tensors(J: Taylor) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_dialects_contain_the_same_data(tmp_path: Path, kind: str) -> None:
-    one, *others = (written(tmp_path, kind, dialect) for dialect in DIALECTS)
-    for two in others:
-        for name in one.parts.keys() - {"J", "Gr", "Ge"}:
-            assert np.array_equal(one[name].m0, two[name].m0)
-            assert np.array_equal(one[name].m1, two[name].m1)
-        for first, second in zip(_tensors(one["J"]), _tensors(two["J"]), strict=True):
+    file, *other_files = (written(tmp_path, kind, dialect) for dialect in DIALECTS)
+    for other in other_files:
+        for name in file.parts.keys() - {"J", "Gr", "Ge"}:
+            assert np.array_equal(file[name].m0, other[name].m0)
+            assert np.array_equal(file[name].m1, other[name].m1)
+        for first, second in zip(_tensors(file["J"]), _tensors(other["J"]), strict=True):
             assert np.array_equal(first, second)
         for name in ("Gr", "Ge"):
-            assert np.array_equal(one.by_mode(name, BY_AXIS), two.by_mode(name, BY_MODE))
-    with pytest.raises(ValueError, match="lies outside"):  # the second dialect, read as the first
+            assert np.array_equal(file.by_mode(name, BY_AXIS), other.by_mode(name, BY_MODE))
+    # The last written file has the dialect "fembeam", whose m1 has q as the third index.
+    with pytest.raises(ValueError, match="lies outside"):
         read_sid(tmp_path / "body.SID_FEM", q_second=True)
 
 
@@ -195,25 +198,26 @@ def test_dialects_contain_the_same_data(tmp_path: Path, kind: str) -> None:
 def test_frequencies(tmp_path: Path, kind: str) -> None:
     body = reduced(kind)
     expected = _hz(body.stiffness, body.mass)
-    for units, second in (("m-kg-s", 1.0), ("mm-t-s", 1.0), ("mm-kg-ms", 1e3)):
+    # 1e3 ms in a second
+    for units, per_second in (("m-kg-s", 1.0), ("mm-t-s", 1.0), ("mm-kg-ms", 1e3)):
         file = written(tmp_path, kind, units=units)
         assert file.mass == pytest.approx(UNITS[units].mass * body.total_mass)
-        assert np.allclose(second * _hz(file["Ke"].m0, file["Me"].m0), expected, rtol=1e-9)
+        assert np.allclose(per_second * _hz(file["Ke"].m0, file["Me"].m0), expected, rtol=1e-9)
 
 
 def _hz(K: np.ndarray, M: np.ndarray) -> np.ndarray:
-    """Return the frequencies of K and M, Hz."""
+    """Return the frequencies of K and M per unit of time of the matrices (Hz in SI units)."""
     return np.sqrt(np.sort(np.linalg.eigvals(np.linalg.solve(M, K)).real)) / (2 * np.pi)
 
 
 def second_order_moment(body: ReducedBody, state: State) -> np.ndarray:
-    """Return the moment of inertia terms quadratic in η, η̇, which a linear series omits."""
+    """Return the moment (N m) of inertia terms of second order in η, which the series omit."""
     eta, rate = state.q[7:], state.v[6:]
     omega, alpha = state.v[3:6], state.a[3:6]
     H = body.second_moments[1:, 1:]
     Q, Q_rate = (np.einsum("k,l,klab->ab", eta, e, H) for e in (eta, rate))
     J = np.trace(Q) * np.eye(3) - Q
-    coriolis = np.trace(Q_rate) * np.eye(3) - Q_rate.T  # −∫ũ ũ̇
+    coriolis = np.trace(Q_rate) * np.eye(3) - Q_rate.T  # −∫ρ ũ ũ̇
     return J @ alpha + np.cross(omega, J @ omega) + 2 * coriolis @ omega
 
 
@@ -258,25 +262,27 @@ def test_columns_of_gr_and_ge(tmp_path: Path, kind: str, dialect: str) -> None:
     nq, axes = reduced(kind).num_modes, (1, 2, 3)
     pairs = [(1, 1), (2, 2), (3, 3), (1, 2), (2, 3), (1, 3)]
 
+    # entry (a, b) of J.M1 of mode q, from 1
     def inertia(q: int, a: int, b: int) -> float:
         if dialect == "fembeam":
             return J.get(("m1", (a, b, q)), 0.0)
         row = {(1, 1): 1, (2, 2): 2, (3, 3): 3, (1, 2): 4, (1, 3): 5, (2, 3): 6}
         return J.get(("m1", (row[min(a, b), max(a, b)], q, 1)), 0.0)
 
+    # relative errors of the three identities if column(q, a) is that of mode q and axis a
     def errors(column) -> list[float]:
         modes = range(1, nq + 1)
-        twice = {
+        sums = {
             (q, a, b): Gr.get(("m0", (a, column(q, b))), 0.0)
             + Gr.get(("m0", (b, column(q, a))), 0.0)
             for q in modes for a in axes for b in axes
         }  # fmt: skip
-        first = [twice[q, a, b] - 2 * inertia(q, a, b) for q, a, b in twice]
-        second = [
-            Oe.get(("m0", (q, k)), 0.0) + twice[q, a, b] / (4 if a == b else 2)
+        j_errors = [sums[q, a, b] - 2 * inertia(q, a, b) for q, a, b in sums]
+        oe_errors = [
+            Oe.get(("m0", (q, k)), 0.0) + sums[q, a, b] / (4 if a == b else 2)
             for q in modes for k, (a, b) in enumerate(pairs, 1)
         ]  # fmt: skip
-        third = [
+        ge_errors = [
             Ge.get(("m0", (k, column(q, a))), 0.0)
             - 2 * Cr.get(("m1", (k, a, q) if dialect == "fembeam" else (k, q, a)), 0.0)
             for k in modes for q in modes for a in axes
@@ -284,7 +290,7 @@ def test_columns_of_gr_and_ge(tmp_path: Path, kind: str, dialect: str) -> None:
         sizes = [max(map(abs, part.values())) for part in (Gr, Gr, Ge)]
         return [
             max(map(abs, rows)) / size
-            for rows, size in zip((first, second, third), sizes, strict=True)
+            for rows, size in zip((j_errors, oe_errors, ge_errors), sizes, strict=True)
         ]
 
     rules = {BY_AXIS: lambda q, a: (a - 1) * nq + q, BY_MODE: lambda q, a: 3 * (q - 1) + a}
@@ -308,15 +314,15 @@ def test_geometric_stiffness_of_forces_and_moments(tmp_path: Path, kind: str) ->
 
 
 def test_units(tmp_path: Path) -> None:
-    """Rows of forces and moments in other units follow by their factors."""
+    """Rows in other units are those in SI units times the units of force or of moment."""
     body = reduced("rigid")
     units = Units("mm-g-ms", length=1e3, mass=1e3, time=1e3, force_name="mN")
-    here, there = written(tmp_path, "rigid"), written(tmp_path, "rigid", units=units)
+    si_file, other_file = written(tmp_path, "rigid"), written(tmp_path, "rigid", units=units)
     state = random_state(body, 4)
-    other = in_units(state, units)
-    expected = units.moment * sid_rows(here, *state.arguments)
+    scaled_state = in_units(state, units)
+    expected = units.moment * sid_rows(si_file, *state.arguments)
     expected[:3] *= units.force / units.moment
-    assert_same_rows(sid_rows(there, *other.arguments), expected)
+    assert_same_rows(sid_rows(other_file, *scaled_state.arguments), expected)
 
 
 def test_requirements_of_other_readers(tmp_path: Path) -> None:
@@ -329,11 +335,13 @@ def test_requirements_of_other_readers(tmp_path: Path) -> None:
         reduced("rigid"), tmp_path / "body", "sid", units="mm-kg-ms", overwrite=True
     ).paths[0]
     lines = path.read_text(encoding="ascii").splitlines()
+    # numbers of nodes (two interfaces and a point) and of modes
     assert lines[0].split()[:2] == ["3", str(reduced("rigid").num_modes)] and lines[1] == "part"
     for words in ("dialect simpack", "m1(row,q,col)", "xx yy zz xy xz yz", BY_AXIS, "mm-kg-ms"):
         assert words in lines[0]
     assert max(map(len, lines)) < 512
-    assert re.fullmatch(r" +new modal +=  ?\w+", lines[2])  # as FEMBS, and PyMbs needs the name
+    # the form of FEMBS; PyMbs needs the name
+    assert re.fullmatch(r" +new modal +=  ?\w+", lines[2])
     modes = [line for line in lines if "ielastq" in line]
     for k, line in enumerate(modes, 1):
         match = re.fullmatch(r" +ielastq \( *(\d+)\) +=( Eigen Mode +(\d+) ): +\d+\.\d+ Hz", line)

@@ -44,7 +44,8 @@ def blade() -> ReducedBody:
 def flap(gamma: float) -> float:
     """Return the first flap frequency of a clamped Euler-Bernoulli beam, over `SCALE`.
 
-    Galerkin with x²..x⁹ on [0, 1]: w'''' − γ²/2 ((1 − x²) w')' = ω² w.
+    `gamma` is the spin γ over `SCALE`. With lengths over `LENGTH`, the deflection w follows
+    w'''' − γ²/2 ((1 − x²) w')' = ω² w; Galerkin's method uses the powers x² to x⁹.
     """
     x, weights = np.polynomial.legendre.leggauss(24)
     x, weights = (x + 1) / 2, weights / 2
@@ -58,7 +59,11 @@ def flap(gamma: float) -> float:
 
 
 def rows(file: SidFile, z: np.ndarray, rates: np.ndarray, force: np.ndarray, spin: float):
-    """Return the rows of a body at rest in a frame that spins about z."""
+    """Return the rows of a body at rest in a frame that spins about the third axis.
+
+    z contains the position, the rotation vector and the elastic coordinates in this frame; `rates`
+    are accelerations relative to it, and `force` are the force and moment of the hub.
+    """
     rotation = z[3:6]
     size = np.linalg.norm(rotation)
     axis = rotation / size if size else np.array([1.0, 0.0, 0.0])
@@ -84,8 +89,10 @@ def clamp(file: SidFile) -> np.ndarray:
 def frequencies(file: SidFile, spin: float) -> tuple[float, float]:
     """Return lag and flap frequency, rad/s, of the blade in equilibrium with the spin."""
     G = clamp(file)
+    # The columns of N are the motions z with a fixed hub; scaling G makes the rank clear.
     N = null_space(G / np.linalg.norm(G, axis=0)) / np.linalg.norm(G, axis=0)[:, None]
     size = N.shape[0]
+    # steps of central differences for positions (m), rotations (rad) and elastic coordinates
     step = np.concatenate([np.full(3, 1e-9), np.full(3, 1e-8), np.full(size - 6, 1e-9)])
     zero = np.zeros(size)
 
@@ -99,7 +106,7 @@ def frequencies(file: SidFile, spin: float) -> tuple[float, float]:
         )
 
     z, force = zero, np.zeros(6)
-    for _ in range(4):
+    for _ in range(4):  # Newton's method: the force of the hub, then the motion
         residual = rows(file, z, zero, force, spin)
         force = force + np.linalg.lstsq(G[:, :6].T, residual[:6], rcond=None)[0]
         residual = rows(file, z, zero, force, spin)
@@ -115,8 +122,9 @@ def frequencies(file: SidFile, spin: float) -> tuple[float, float]:
 
 @pytest.mark.parametrize("gamma", [0.0, 2.0, 5.0])
 def test_spin_raises_the_flap_frequency(tmp_path: Path, gamma: float) -> None:
-    assert flap(0.0) == pytest.approx(3.5160, abs=1e-4)
+    assert flap(0.0) == pytest.approx(3.5160, abs=1e-4)  # 1.8751², the cantilever at rest
     path = export(blade(), tmp_path / "blade", "sid").paths[0]
     lag, flapping = frequencies(read_sid(path, q_second=True), gamma * SCALE)
     assert flapping / SCALE == pytest.approx(flap(gamma), rel=1e-3)
+    # In the plane of rotation, the centrifugal force reduces the stiffness by ρA Ω².
     assert lag**2 == pytest.approx(flapping**2 - (gamma * SCALE) ** 2, rel=2e-3)

@@ -33,16 +33,16 @@ def test_properties_required_by_simscape(tmp_path: Path) -> None:
 def test_units(tmp_path: Path) -> None:
     """In mm-t-s, stiffness is in N/mm, N and N mm, mass in t, t mm and t mm²."""
     body = rod().replace(damping=np.zeros((rod().num_modes,) * 2))
-    here = superelement(body)
+    si_element = superelement(body)
     data = scipy.io.loadmat(export(body, tmp_path / "rod", "simscape", units="mm-t-s").paths[0])
     assert "C" not in data
     scale = np.array([1e-3, 1e-3, 1e-3, 1.0, 1.0, 1.0] * 2 + [1.0] * NUM_MODES)  # m, rad per unit
-    energy, action = 1e3, 1e-3 * 1e6  # N m in N mm, kg m² in t mm²
-    scale[12:] = 1 / np.sqrt(action)  # (modes of unit mass)
+    energy, inertia = 1e3, 1e-3 * 1e6  # N m in N mm, kg m² in t mm²
+    scale[12:] = 1 / np.sqrt(inertia)  # coordinates of modes with unit modal mass
     scale = np.outer(scale, scale)
-    assert relative(data["K"], energy * here.stiffness * scale) < 1e-11
-    assert relative(data["M"], action * here.mass * scale) < 1e-11
-    assert np.allclose(data["origins"], 1e3 * here.points)
+    assert relative(data["K"], energy * si_element.stiffness * scale) < 1e-11
+    assert relative(data["M"], inertia * si_element.mass * scale) < 1e-11
+    assert np.allclose(data["origins"], 1e3 * si_element.points)
 
 
 def test_chosen_interfaces_and_bad_input(tmp_path: Path) -> None:

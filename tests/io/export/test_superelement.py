@@ -22,6 +22,7 @@ def test_the_body_in_other_coordinates() -> None:
     element = superelement(body)
     assert element.names == ("left", "right é") and element.num_modes == NUM_MODES
     check_superelement(body, element.stiffness, element.mass, 1e-11)
+    # The rows of T give the displacement, the rotation and the elastic coordinates of the body.
     T, n = element.transform, body.num_modes
     for matrix, modal in ((element.stiffness, body.stiffness), (element.damping, body.damping)):
         whole = np.zeros((6 + n, 6 + n))
@@ -37,9 +38,9 @@ def test_the_body_in_other_coordinates() -> None:
 
 @pytest.mark.parametrize("kinds", [("rigid", "rigid"), ("rigid", "averaged")], ids="-".join)
 def test_they_are_those_of_the_constraint_and_fixed_modes(kinds: tuple[Any, Any]) -> None:
-    """Columns equal those of the reduction, except for the attached interface.
+    """The blocks of "right" and of the modes are those of a reduction attached to "left".
 
-    The same superelement follows from a body attached to its other end.
+    The same superelement follows from bodies attached to either end, up to the signs of modes.
     """
     mesh = box(MPI.COMM_SELF, cells=(4, 1, 1))
     ends = dict(zip(("left", "right"), (InterfaceSpec(kind=kind) for kind in kinds), strict=True))
@@ -62,8 +63,8 @@ def test_they_are_those_of_the_constraint_and_fixed_modes(kinds: tuple[Any, Any]
 def test_one_interface_of_several() -> None:
     body = rod()
     element = superelement(body, ["right é"])
-    one = body.replace(interfaces=body.interfaces[1:], stiffening=None)
-    check_superelement(one, element.stiffness, element.mass, 1e-11)
+    body_of_one = body.replace(interfaces=body.interfaces[1:], stiffening=None)
+    check_superelement(body_of_one, element.stiffness, element.mass, 1e-11)
     assert np.abs(element.stiffness[:6]).max() < 1e-9 * np.abs(element.stiffness).max()
 
 
@@ -73,8 +74,8 @@ def test_modes_left_out_leave_fewer_coordinates_and_a_stiffer_body() -> None:
     part = body.truncated(body.num_modes - 3)
     element, whole = superelement(part), superelement(body)
     check_superelement(part, element.stiffness, element.mass, 1e-11)
-    more = (element.stiffness[:12, :12] - whole.stiffness[:12, :12]) / np.abs(whole.stiffness).max()
-    assert np.linalg.eigvalsh(more).min() > -1e-12 and np.abs(more).max() > 1e-3
+    rise = (element.stiffness[:12, :12] - whole.stiffness[:12, :12]) / np.abs(whole.stiffness).max()
+    assert np.linalg.eigvalsh(rise).min() > -1e-12 and np.abs(rise).max() > 1e-3
     with pytest.raises(InputError, match=r"of '.*' depend on.*interfaces=\['left'\]") as error:
         superelement(body.truncated(5))
     assert error.value.argument == "interfaces"

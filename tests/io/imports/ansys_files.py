@@ -39,6 +39,7 @@ def _rows(matrix: Any) -> np.ndarray:
 def write_full(path: Path, stiffness: Any, mass: Any, numbers: np.ndarray) -> Path:
     """Write matrices with three displacements at each node, whose numbers are given."""
     example = np.frombuffer(Path(examples.fullfile).read_bytes(), dtype="<i4")
+    # Each of the two headers is a record of 100 words, with 2 words before and 1 after them.
     standard, header = example[:103], example[103:206].copy()
     size, count = stiffness.shape[0], len(numbers)
     start = np.concatenate(

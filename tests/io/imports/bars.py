@@ -58,9 +58,10 @@ def relative(values: np.ndarray, expected: np.ndarray) -> float:
 
 
 def inertia_at_interfaces(body: ReducedBody) -> tuple[np.ndarray, ...]:
-    """Return S and H of the deformations that unit wrenches at the interfaces cause.
+    """Return ∫ρ x⊗u_p and ∫ρ u_p⊗u_q of the deformations u_p by unit wrenches at the interfaces.
 
-    They do not depend on the sign of modes, nor on which vectors of close modes are taken.
+    The shapes are (w, 3, 3) and (w, w, 3, 3) for w wrench components. The results do not depend on
+    the sign of modes, nor on which vectors of close modes are taken.
     """
     D = np.vstack([i.motion for i in body.interfaces])
     c = np.linalg.solve(body.stiffness, D.T)  # coordinates under unit wrenches

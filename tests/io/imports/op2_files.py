@@ -14,7 +14,10 @@ from dolfinx_mbd.io.export.superelement import superelement
 
 @dataclass(frozen=True)
 class Words:
-    """Words of 4 or 8 bytes, in the byte order `<` or `>`."""
+    """Words of 4 or 8 bytes, in the byte order `<` or `>`.
+
+    A record has its length (4 bytes) before and after its data; a key is a record of one integer.
+    """
 
     size: int = 4
     order: str = "<"
@@ -59,6 +62,7 @@ class Words:
         if label:
             text = "NASTRAN FORT TAPE ID CODE - ".encode("ascii")
             words = b"".join(text[k : k + 4].ljust(self.size) for k in range(0, 28, 4))
+            # a date, the label and the version
             head = self.counted(self.integers(1, 2, 26)) + self.counted(words)
             data = head + self.counted(self.name("NX2021.1")) + self.keys(-1, 0) + data
         return data
@@ -66,6 +70,7 @@ class Words:
     def dmig(self, A: Any, coordinates: Sequence[tuple[int, int]], kind: int = 2) -> bytes:
         """Return the lower triangle of a symmetric matrix; `kind` is 1 (single) or 2 (double)."""
         data = self.integers(114, 1, 120) + self.name("EXTDB")
+        # form 6 (symmetric), types of the numbers in the file and in the matrix, number of columns
         data += self.integers(0, 6, kind, kind, 0, 0, len(coordinates))
         value = self.doubles if kind == 2 else self.reals
         for j, column in enumerate(coordinates):
@@ -82,7 +87,10 @@ class Words:
         return self.integers(4501, 45, 1) + b"".join(cards)
 
     def system(self, number: int, origin: Any, z: Any, x: Any, kind: Any = (2101, 21, 8)) -> bytes:
-        """Return a coordinate system: its origin, and a point on its z axis and in its xz plane."""
+        """Return a coordinate system: its origin, and a point on its z axis and in its xz plane.
+
+        `kind` is the key of the record, by default that of CORD2R, rectangular systems.
+        """
         values = self.reals(np.ravel([origin, z, x]))
         return self.integers(*kind) + self.integers(number, 1, 2, 0) + values
 
@@ -103,7 +111,11 @@ class Words:
 
 
 def write_op2(path: Path, body: Any, words: Words | None = None, **options: Any) -> None:
-    """Write the superelement of a body with the grids 1, 2 ... and the scalar points 101 ..."""
+    """Write the superelement of a body with the grids 1, 2 ... and the scalar points 101 ...
+
+    Options: `first`, the component of the first row; `double`, whether positions have 8 bytes;
+    `kind`, see `Words.dmig`; the others are those of `Words.superelement`.
+    """
     words = words or Words()
     element = superelement(body)
     count = len(element.points)
@@ -114,7 +126,7 @@ def write_op2(path: Path, body: Any, words: Words | None = None, **options: Any)
     double = options.pop("double", True)
     grids = words.grids(dict(enumerate(element.points, 1)), double=double)
     geometry = [[grids], [words.integers(5551, 49, 105, *modes)]]
-    pair = {"MATK": element.stiffness, "MATM": element.mass, "MATB": element.damping}
+    matrices = {"MATK": element.stiffness, "MATM": element.mass, "MATB": element.damping}
     kind = options.pop("kind", 2)
-    records = {k: words.dmig(A, coordinates, kind) for k, A in pair.items() if np.any(A)}
+    records = {k: words.dmig(A, coordinates, kind) for k, A in matrices.items() if np.any(A)}
     path.write_bytes(words.superelement(geometry, records, **options))

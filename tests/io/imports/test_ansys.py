@@ -128,10 +128,11 @@ def test_damaged_files(damage: str, tmp_path: Path) -> None:
     path = tmp_path / "file.full"
     data = Path(reader.examples.fullfile).read_bytes()
     text = b"a text that is longer than the header of a binary file of Ansys" * 20
-    other = Path(reader.examples.rstfile).read_bytes()
+    results = Path(reader.examples.rstfile).read_bytes()
+    # word 545, the length of a record, is replaced by a wrong one
     length = data[: 4 * 545] + bytes([255, 255, 0, 0]) + data[4 * 546 :]
     contents = {"truncated": data[:5000], "cut in the mass": data[: 4 * 140_000], "length": length}
-    path.write_bytes((contents | {"text": text, "results": other})[damage])
+    path.write_bytes((contents | {"text": text, "results": results})[damage])
     with pytest.raises(MatrixFileError, match=r"file\.full"):
         read_ansys(path, reader.examples.rstfile)
 

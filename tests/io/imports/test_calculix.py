@@ -81,17 +81,17 @@ def test_units_and_decks_with_included_files(job: Path) -> None:
     deck = job.with_suffix(".inp")
     head, _, rest = deck.read_text().partition("*ELEMENT")
     (job.parent / "nodes.inc").write_text(head)
-    other = job.parent / "other.deck"
-    other.write_text('*Include, Input="nodes.inc"\n*ELEMENT' + rest)
+    other_deck = job.parent / "other.deck"
+    other_deck.write_text('*Include, Input="nodes.inc"\n*ELEMENT' + rest)
     deck.unlink()
-    matrices = read_calculix(job, nodes=other)
+    matrices = read_calculix(job, nodes=other_deck)
     assert np.array_equal(matrices.nodes, expected.nodes)
     assert matrices.in_si(length=2.0).nodes.max() == 0.4
     with pytest.raises(MissingFileError):
         read_calculix(job)
     edit(job.parent / "nodes.inc", lambda text: text + "*INCLUDE, INPUT=nodes.inc\n")
     with pytest.raises(MatrixFileError, match="includes itself"):
-        read_calculix(job, nodes=other)
+        read_calculix(job, nodes=other_deck)
 
 
 def test_includes_that_multiply(job: Path) -> None:

@@ -67,6 +67,7 @@ def test_the_body_of_the_mesh(tmp_path: Path) -> None:
         inertia_at_interfaces(body), inertia_at_interfaces(expected), strict=True
     ):
         assert relative(imported, reduced) < 1e-9
+    # 1 Hz replaces 0 Hz, at which a free body has no finite compliance.
     for frequency in (0.0, 50.0, 700.0):
         omega = 2 * np.pi * max(frequency, 1.0)
         assert relative(dynamic_stiffness(body, omega), dynamic_stiffness(expected, omega)) < 1e-9
@@ -135,6 +136,7 @@ def test_interfaces_move_as_their_nodes_do(kind: Any) -> None:
         rows = np.abs(shown.skin.points[:, 0] - i.point[0]) < 1e-9
         u = shown.skin.modes[:, rows]
         xi = shown.skin.points[rows] - i.point
+        # the mean displacement of the nodes, and their rotation by least squares
         assert np.abs(u.mean(axis=1) - i.motion[:3].T).max() < 1e-9 * np.abs(u).max()
         J = np.einsum("ia,ia->", xi, xi) * np.eye(3) - xi.T @ xi
         theta = np.linalg.solve(J, np.cross(xi, u).sum(axis=1).T)
@@ -155,12 +157,12 @@ def areas(name: str) -> tuple[np.ndarray, np.ndarray]:
     ds = ufl.Measure("ds", domain=mesh, subdomain_data=tags)(bar().mesh.groups[name][1])
     u, v = ufl.TrialFunction(scalar), ufl.TestFunction(scalar)
     matrix = fem.assemble_matrix(fem.form(u * v * ds)).to_dense()
-    there = scalar.tabulate_dof_coordinates()
+    positions = scalar.tabulate_dof_coordinates()
     points = matrices().nodes[np.asarray(ends()[name].nodes)]
-    order = [int(np.abs(there - x).sum(axis=1).argmin()) for x in points]
-    assert relative(there[order], points) < 1e-12
-    one = fem.assemble_vector(fem.form(v * ds)).array
-    return one[order], matrix[np.ix_(order, order)]
+    order = [int(np.abs(positions - x).sum(axis=1).argmin()) for x in points]
+    assert relative(positions[order], points) < 1e-12
+    vector = fem.assemble_vector(fem.form(v * ds)).array
+    return vector[order], matrix[np.ix_(order, order)]
 
 
 def test_averaged_interfaces_with_areas_are_those_of_reduce() -> None:
@@ -179,9 +181,10 @@ def test_averaged_interfaces_with_areas_are_those_of_reduce() -> None:
     )
     expected = reduction.body
     weights = {name: areas(name) for name in ENDS}
+    # ∫N_i dA is zero, apart from round-off, at the corners of quadratic triangles.
     assert any(np.abs(w[0]).min() < 1e-9 * w[0].max() for w in weights.values())
     bodies = []
-    for k in (None, 0, 1):
+    for k in (None, 0, 1):  # equal weights, areas without negative round-off, matrices
         interfaces = {
             name: NodeInterface(
                 spec.nodes,
@@ -207,16 +210,16 @@ def test_averaged_interfaces_with_areas_are_those_of_reduce() -> None:
 def test_loose_parts_are_errors() -> None:
     """The matrices contain two bars, with interfaces on one or on both of them."""
     K, M, nodes = bar().matrices
-    twice = FullMatrices(
+    two_bars = FullMatrices(
         scipy.sparse.block_diag([K, K]), scipy.sparse.block_diag([M, M]),
         np.vstack([nodes, nodes + np.array([0.0, 0.1, 0.0])]),
     )  # fmt: skip
     with pytest.raises(MatrixError) as error:
-        reduce_matrices(twice, ends(), num_modes=2)
+        reduce_matrices(two_bars, ends(), num_modes=2)
     assert error.value.argument == "stiffness"
     both = {"one": ends()["left"], "two": NodeInterface(bar().nodes[0] + len(nodes))}
     with pytest.raises(MatrixError) as error:
-        reduce_matrices(twice, both, num_modes=2)
+        reduce_matrices(two_bars, both, num_modes=2)
     assert error.value.argument == "stiffness"
 
 
@@ -360,6 +363,7 @@ def test_compressed_files_that_expand_too_much(
     for name in ("K.npz", "K.mtx.gz"):
         change = read_matrices(tmp_path / name, M, nodes).stiffness - bar().matrices[0]
         assert abs(change).max() <= 1e-12 * abs(bar().matrices[0]).max()
+    # 10⁶ stored zeros in one row
     zeros = scipy.sparse.csr_array((np.zeros(10**6), (np.zeros(10**6, int),) * 2), shape=(2, 2))
     zeros.data, zeros.indices = np.zeros(10**6), np.zeros(10**6, dtype=np.int32)
     zeros.indptr = np.array([0, 10**6, 10**6])
@@ -395,19 +399,20 @@ def test_nastran_full_model(tmp_path: Path) -> None:
         lower = scipy.sparse.csc_array(scipy.sparse.tril(A))
         for j in range(A.shape[0]):
             lines.append(f"{'DMIG*':<8}{name:<16}{10 + j // 3:16}{1 + j % 3:16}")
-            for at in range(lower.indptr[j], lower.indptr[j + 1]):
-                i = lower.indices[at]
-                lines.append(f"{'*':<8}{10 + i // 3:16}{1 + i % 3:16}{field(lower.data[at])}")
+            for entry in range(lower.indptr[j], lower.indptr[j + 1]):
+                i = lower.indices[entry]
+                lines.append(f"{'*':<8}{10 + i // 3:16}{1 + i % 3:16}{field(lower.data[entry])}")
     (tmp_path / "full.bdf").write_text("\n".join(lines) + "\n")
     read = read_dmig(tmp_path / "full.bdf")
     assert isinstance(read, FullMatrices)
     body = reduce_matrices(read, ends(10), num_modes=NUM_MODES)
     assert relative(body.inertia, reference().inertia) < 1e-8
-    # the fields' 1e-10 of the stiffest element weighs as much more in the softest mode
+    # The fields have errors of 1e-10 of the stiffest elements, whose modes have the highest
+    # frequency; relative to the stiffness of a low mode, they are larger by the ratio of squares.
     highest = scipy.sparse.linalg.eigsh(K, 1, M, return_eigenvectors=False)[0]
     bound = 1e-10 * highest / (2 * np.pi * reference().frequencies) ** 2
-    off = np.abs(body.frequencies / reference().frequencies - 1)
-    assert (off < bound).all() and off.max() > 1e-9
+    errors = np.abs(body.frequencies / reference().frequencies - 1)
+    assert (errors < bound).all() and errors.max() > 1e-9
 
 
 @pytest.mark.parametrize("symmetry", ["general", "symmetric"])

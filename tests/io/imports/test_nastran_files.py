@@ -99,6 +99,7 @@ def test_mass_of_a_superelement_of_nastran(files: Path) -> None:
 def test_frequencies_of_two_superelements(files: Path) -> None:
     """Two superelements with common grids have the frequencies that Nastran computes."""
     parts = [part(files, name) for name in ("inboard", "outboard")]
+    # The four common grids have 24 degrees of freedom.
     shared, modes = 24, [len(p.stiffness) - 24 for p in parts]
     K, M = np.zeros((2, shared + sum(modes), shared + sum(modes)))
     for k, element in enumerate(parts):
@@ -106,7 +107,8 @@ def test_frequencies_of_two_superelements(files: Path) -> None:
         dofs = np.r_[:shared, start : start + modes[k]]
         K[np.ix_(dofs, dofs)] += element.stiffness
         M[np.ix_(dofs, dofs)] += element.mass
-    shift = 1e3  # (M is singular: some of the modes of the deck are not used)
+    # M is singular, as the deck does not use all modes: their inverse eigenvalues are zero.
+    shift = 1e3
     inverse = scipy.linalg.eigvalsh(M, K + shift * M)
     squares = 1 / inverse[inverse > 1e-9][::-1] - shift
     assert np.abs(squares[:6]).max() < 1e-3
@@ -134,11 +136,11 @@ def test_punch_file_of_one_superelement(files: Path, tmp_path: Path) -> None:
 def test_forms_of_the_analysis_set(files: Path, tmp_path: Path, card: str, component: str) -> None:
     """Newer versions write the scalar points as a range, in the same set or another one."""
     lines = (files / "inboard.pch").read_text().splitlines()
-    others = [line for line in lines if not re.match("ASET     2995", line)]
-    assert len(others) == len(lines) - 2
+    other_lines = [line for line in lines if not re.match("ASET     2995", line)]
+    assert len(other_lines) == len(lines) - 2
     path = tmp_path / "inboard.pch"
     entry = f"{card:<8}{component:>8} 2995001    THRU 2995008"
-    path.write_text("\n".join([*others, entry]) + "\n")
+    path.write_text("\n".join([*other_lines, entry]) + "\n")
     element, expected = read_op4(files / "inboard.op4", bulk=path), part(files, "inboard")
     assert np.array_equal(element.stiffness, expected.stiffness)
     assert np.array_equal(element.mass, expected.mass)

@@ -43,7 +43,10 @@ def imported(matrices: Any) -> Any:
 def test_exported_matrices_are_imported(
     tmp_path: Path, format: str, digits: float, units: str
 ) -> None:
-    """A file that pyNastran reads preserves linear dynamics and rigid mass properties."""
+    """A file that pyNastran reads preserves linear dynamics and rigid mass properties.
+
+    `digits` is the relative tolerance.
+    """
     source = reference().replace(damping=1e-6 * reference().stiffness)
     path = export(source, tmp_path / "bar", format, units=units).paths[0]
     read = (read_op4 if format == "op4" else read_dmig)(path)
@@ -80,8 +83,8 @@ def test_error_of_reduced_matrices_in_a_slider_crank() -> None:
     pair = ReducedMatrices(element.stiffness, element.mass, element.points, ENDS)
     rigid, expected = piston(body.rigid()), piston(body)
     assert np.abs(expected - rigid).max() > 1e-6
-    lost = relative(piston(imported(pair)) - rigid, expected - rigid)
-    assert 1e-4 < lost < 0.02
+    error = relative(piston(imported(pair)) - rigid, expected - rigid)
+    assert 1e-4 < error < 0.02
 
 
 def good() -> dict[str, Any]:
@@ -183,11 +186,12 @@ def test_coordinate_systems_of_grids(tmp_path: Path) -> None:
     # second line of GRID*: the third field is CD, the system of displacements
     changed[first_line + 1] = changed[first_line + 1][:24] + f"{5:16}"
     (tmp_path / "turned.pch").write_text("\n".join(changed + system) + "\n")
-    first = np.kron(np.eye(2), [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])  # of its axes
+    turn = np.kron(np.eye(2), [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    # (from components in system 5, of force and moment, to those in the basic system)
     for name in ("stiffness", "mass"):
         local, basic = (getattr(read_dmig(p), name) for p in (path, tmp_path / "turned.pch"))
-        assert relative(basic[:6, :6], first @ local[:6, :6] @ first.T) < 1e-12
-        assert relative(basic[6:, :6], local[6:, :6] @ first.T) < 1e-12
+        assert relative(basic[:6, :6], turn @ local[:6, :6] @ turn.T) < 1e-12
+        assert relative(basic[6:, :6], local[6:, :6] @ turn.T) < 1e-12
         assert np.array_equal(basic[6:, 6:], local[6:, 6:])
     text = (tmp_path / "turned.pch").read_text()
     (tmp_path / "turned.pch").write_text(text.replace("CORD2R", "CORD2C"))

@@ -23,6 +23,7 @@ pytest.importorskip("pyuff")
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="one process reads files")
 
 PLATE = Path(__file__).parent / "universal" / "plate.unv"
+# Numbers of datasets: 164 units, 15 and 2411 nodes, 18 and 2420 coordinate systems, 55 modes.
 SYSTEM_2420 = """\
     -1
   2420
@@ -96,9 +97,9 @@ def test_axes_of_nodes(tmp_path: Path) -> None:
     old = local.read_text()
     begin, end = old.index("    -1\n    18"), old.index("    -1\n    15")
     local.write_text(old[:begin] + SYSTEM_2420.format(rows=text) + old[end:])
-    again = read_universal(local, axes="node")
-    assert again.shapes[1, 1] == pytest.approx(shape, abs=1e-7)
-    assert again.positions == pytest.approx(read_universal(PLATE).positions, abs=1e-7)
+    from_2420 = read_universal(local, axes="node")
+    assert from_2420.shapes[1, 1] == pytest.approx(shape, abs=1e-7)
+    assert from_2420.positions == pytest.approx(read_universal(PLATE).positions, abs=1e-7)
     skew = text.replace(f"{c:25.16E}", f"{2.0:25.16E}", 1)
     local.write_text(local.read_text().replace(text, skew))
     with pytest.raises(MatrixFileError, match="coordinate system 5 are not orthonormal"):
@@ -117,27 +118,28 @@ def test_complex_modes(tmp_path: Path) -> None:
     """Eigenvalue and complex shapes come back; of conjugate pairs one mode is read."""
     modes = complex_modes()
     path = modes.write(tmp_path / "new" / "complex.unv")
-    again = read_universal(path)
+    loaded = read_universal(path)
     order = np.argsort(modes.labels)
-    assert again.labels.tolist() == [2, 3, 4, 9, 11]
-    assert again.positions == pytest.approx(modes.positions[order], rel=1e-14)
-    assert again.frequencies == pytest.approx(modes.frequencies, rel=1e-5)
-    assert again.damping_ratios == pytest.approx(modes.damping_ratios, abs=1e-5)
-    assert np.abs(again.shapes - modes.shapes[:, order]).max() < 1e-5 * np.abs(modes.shapes).max()
+    assert loaded.labels.tolist() == [2, 3, 4, 9, 11]
+    assert loaded.positions == pytest.approx(modes.positions[order], rel=1e-14)
+    assert loaded.frequencies == pytest.approx(modes.frequencies, rel=1e-5)
+    assert loaded.damping_ratios == pytest.approx(modes.damping_ratios, abs=1e-5)
+    assert np.abs(loaded.shapes - modes.shapes[:, order]).max() < 1e-5 * np.abs(modes.shapes).max()
     first = columns(path)[55][0]
     omega = 2 * np.pi * 10.0
     real, imaginary = numbers(first[7], 13)[:2]
     assert (real, imaginary) == pytest.approx((-0.01 * omega, np.sqrt(1 - 1e-4) * omega), rel=1e-5)
+    # structure, complex mode, three translations, displacement, complex numbers, values of a node
     assert numbers(first[5], 10) == [1, 3, 2, 8, 5, 3]
     text = path.read_text()
-    plain = f"{real:13.5e}{imaginary:13.5e}"
-    assert plain in text
-    path.write_text(text.replace(plain, f"{real:13.5e}{-imaginary:13.5e}"))
+    eigenvalue = f"{real:13.5e}{imaginary:13.5e}"
+    assert eigenvalue in text
+    path.write_text(text.replace(eigenvalue, f"{real:13.5e}{-imaginary:13.5e}"))
     assert read_universal(path).frequencies == pytest.approx([25.0, 31.5], rel=1e-5)
 
 
 def test_real_part_of_complex_shapes() -> None:
-    """A rotated real shape comes back; an imaginary part that remains gives a warning."""
+    """A real shape with another phase comes back; a remaining imaginary part gives a warning."""
     real = np.array([[0.0, 1.0, -2.0], [0.5, 0.0, 0.0]])
     modes = NodalModes([1, 2], np.eye(3)[:2], [5.0], [real * np.exp(0.7j)])
     shape = modes.test().shapes[0]
@@ -160,7 +162,9 @@ def test_written_columns(tmp_path: Path) -> None:
     assert [int(line[:10]) for line in nodes[::2]] == [12, 5]
     assert [numbers(line, 25) for line in nodes[1::2]] == [list(point) for point in x]
     mode = sets[55][0]
+    # structure, normal mode, three translations, displacement, real numbers, values of a node
     assert numbers(mode[5], 10) == [1, 2, 2, 8, 2, 3]
+    # 2 integers and 4 reals follow: load case, mode; frequency, modal mass, two kinds of damping
     assert numbers(mode[6], 10) == [2, 4, 1, 1]
     assert numbers(mode[7], 13) == [123.456, 0.0, 0.02, 0.0]
     assert [int(line) for line in mode[8::2]] == [12, 5]
@@ -178,19 +182,19 @@ def test_body_to_test_and_back(tmp_path: Path) -> None:
     body = base.body.with_damping(mbd.ModalDamping(0.02))
     modes = NodalModes.of_body(body, num_modes=5)
     assert dict(zip(points, modes.labels.tolist(), strict=True)) == {"3": 3, "tip": 1, "8": 8}
-    again = read_universal(modes.write(tmp_path / "body.unv"))
-    assert again.frequencies == pytest.approx(body.frequencies[:5], rel=1e-5)
-    assert again.damping_ratios == pytest.approx(0.02, rel=1e-5)
-    assert again.points["8"] == pytest.approx(points["8"])
-    test = again.test(modes=[4, 0, 2], points={1: "tip", 3: "3", 8: "8"})
+    read_back = read_universal(modes.write(tmp_path / "body.unv"))
+    assert read_back.frequencies == pytest.approx(body.frequencies[:5], rel=1e-5)
+    assert read_back.damping_ratios == pytest.approx(0.02, rel=1e-5)
+    assert read_back.points["8"] == pytest.approx(points["8"])
+    test = read_back.test(modes=[4, 0, 2], points={1: "tip", 3: "3", 8: "8"})
     f, derivatives = test.predict(mbd.sensitivities(base, [mbd.Parameter("E", "young")]))
     assert f == pytest.approx(body.frequencies[[4, 0, 2]], rel=1e-9)
     assert derivatives["E"] == pytest.approx(f / (2 * mbd.STEEL.young), rel=1e-6)
     with pytest.raises(InputError, match="names of points or interfaces of the body"):
         NodalModes.of_body(body, ["top"])
-    same = NodalModes.of_test(test, points)
-    assert same.labels.tolist() == again.labels.tolist()
-    assert same.shapes == pytest.approx(again.shapes[[4, 0, 2]], rel=1e-5)
+    from_test = NodalModes.of_test(test, points)
+    assert from_test.labels.tolist() == read_back.labels.tolist()
+    assert from_test.shapes == pytest.approx(read_back.shapes[[4, 0, 2]], rel=1e-5)
 
 
 def test_sensors_that_nodes_cannot_have() -> None:
@@ -209,6 +213,7 @@ def row(*fields: int) -> str:
 
 
 LAST = "  0.00000E+00  0.00000E+00 -5.00000E-01\n"
+# Name of a fault: (text, its replacement, message; no message if the dataset is not a mode).
 FAULTS = {
     "no 164": ("   164\n", "   999\n", "state the unit of length"),
     "no nodes": ("    15\n", "   999\n", "no nodes"),

@@ -51,6 +51,7 @@ def test_first_bending_frequency_of_a_free_beam(tmp_path: Path, length: float) -
     np.testing.assert_allclose(np.ptp([i.point[0] for i in body.reduced.interfaces]), length)
 
 
+# Text: (its replacement, line of the error, message).
 CASES = {
     "interfaces: [start, end]": ("interfaces: [start, middle]", 10, "interfaces: expected start"),
     "circle: 5mm": ("square: 5mm", 7, "beam.square: unknown field 'square'"),

@@ -145,6 +145,7 @@ def test_completion_in_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[s
         assert run.stdout.strip() == expected
 
 
+# Text: (its replacement, line of the error, message); the parameter w is in rpm.
 WRONG = {
     "mass: 2kg": ("mass: w", 6, "expected a value in kg, not in rpm"),
     "dt: 5ms": ("dt: 0", 12, "periodic.dt: expected a positive number; got 0"),

@@ -28,6 +28,7 @@ from dolfinx_mbd.mechanism.expressions.unit_expressions import (
     parse_unit,
 )
 
+# r = 0.07 and m = 3 are parameters; after a number and a blank, m is the unit metre.
 VALUES_OF_TEXTS = {
     "5mm": 5e-3,
     "-5 mm": -5e-3,
@@ -257,9 +258,11 @@ def test_derivatives_of_functions(x: float, first: float, second: float, name: s
     function, h = FUNCTIONS[name], 1e-3
     jet = function(Jet(x, first, second))
     path = [function(x + first * s + 0.5 * second * s * s) for s in (-2 * h, -h, 0, h, 2 * h)]
+    # central differences with five points for the first and the second derivative
     weights = np.array([[1, -8, 0, 8, -1], [-1, 16, -30, 16, -1]]) / [[12 * h], [12 * h * h]]
     size = 1 + abs(jet.second) + abs(jet.first) + abs(jet.value)
     assert jet.value == path[2]
+    # The last factor bounds higher derivatives of functions with a singularity at 0 or 1.
     scale = 1e-5 * size * (1 + 1 / x**5 + 1 / (1 - x) ** 5)
     np.testing.assert_allclose([jet.first, jet.second], weights @ path, rtol=0, atol=scale)
 

@@ -32,9 +32,9 @@ def test_engines_with_gas_forces(tmp_path: Path, kind: str) -> None:
     engine = inline_engine(rod, design, speed=200.0, pressure=PRESSURES[kind]())
     path = write_model(engine, tmp_path / "engine.yaml")
     copy = read_model(path).system
-    one, two = (mbd.simulate(system, t_end=5e-3, dt=1e-4) for system in (engine, copy))
-    assert np.abs(one.joint("main").force).max() > 100
-    assert max(d.largest for d in one.compare(two).values()) == 0.0
+    run, run_of_copy = (mbd.simulate(system, t_end=5e-3, dt=1e-4) for system in (engine, copy))
+    assert np.abs(run.joint("main").force).max() > 100
+    assert max(d.largest for d in run.compare(run_of_copy).values()) == 0.0
     jsonschema = pytest.importorskip("jsonschema")
     import yaml
 

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="a file of one p
 
 SPRING, DAMPER, GAIN = 2e3, 30.0, 8.0
 CONSTANTS = {"k": SPRING, "c": DAMPER}
+# ex and ey are the stretches of the springs of two Maxwell elements.
 MAXWELL = PairFormula(
     ("-k*ex", "-k*ey", 0),
     ("0", "0", "-0.1*wz"),
@@ -86,14 +87,14 @@ def test_expressions_are_the_functions(tmp_path: Path, suffix: str) -> None:
     system = pendulum(TEXTS)
     path = write_model(system, tmp_path / f"pendulum{suffix}")
     copy = read_model(path).system
-    others = [pendulum(FUNCTIONS), copy]
-    run, *runs = (mbd.simulate(s, t_end=0.2, dt=1e-3) for s in (system, *others))
+    other_systems = [pendulum(FUNCTIONS), copy]
+    run, *runs = (mbd.simulate(s, t_end=0.2, dt=1e-3) for s in (system, *other_systems))
     assert np.abs(run.element("damper").states).max() > 1e-3
-    for other in runs:
-        for name, difference in run.compare(other).items():
+    for other_run in runs:
+        for name, difference in run.compare(other_run).items():
             assert difference.largest < 1e-9 * max(1.0, difference.scale), name
-    again = write_model(copy, tmp_path / f"again{suffix}")
-    assert yaml.safe_load(again.read_text()) == yaml.safe_load(path.read_text())
+    path_of_copy = write_model(copy, tmp_path / f"again{suffix}")
+    assert yaml.safe_load(path_of_copy.read_text()) == yaml.safe_load(path.read_text())
     parameters = yaml.safe_load(path.read_text())["parameters"]
     assert parameters == {**CONSTANTS, "gain": GAIN}
 
@@ -138,9 +139,9 @@ def test_torsional_chain_without_torques(tmp_path: Path) -> None:
     loads.append(mbd.JointLoad("push", "bearing 1", "rotation", "500*sin(900*t)"))
     system = mbd.System(system.bodies, system.joints, loads=loads)
     copy = read_model(write_model(system, tmp_path / "chain.yaml")).system
-    one, two = (mbd.simulate(s, t_end=0.01, dt=1e-4) for s in (system, copy))
-    assert np.ptp(one.energies().elastic) > 0.1
-    assert max(d.largest for d in one.compare(two).values()) == 0.0
+    run, run_of_copy = (mbd.simulate(s, t_end=0.01, dt=1e-4) for s in (system, copy))
+    assert np.ptp(run.energies().elastic) > 0.1
+    assert max(d.largest for d in run.compare(run_of_copy).values()) == 0.0
 
 
 HEAD = """\
@@ -155,6 +156,7 @@ loads:
 """
 MOTOR = "  motor: {type: joint_load, joint: pin, motion: rotation, value: VALUE, states: [0]}\n"
 PAIR = "  pair: {type: pair_load, first: ground.o, second: bob.o, law: LAW}\n"
+# Entry: None if it is valid, or a part of the message.
 CASES = {
     MOTOR.replace("VALUE", "{value: 2*x, rates: {x: 1 - x}}"): None,
     MOTOR.replace("VALUE", "{value: 2*y, rates: {x: 1}}"): "loads.motor.value.value: value: '2*y'",

@@ -49,10 +49,10 @@ def test_mesh_files_have_all_digits(tmp_path: Path, order: int) -> None:
     written_mesh(mesh, path)
     copy = mbd.read_mesh(path, comm)
     assert mesh.groups.items() <= copy.groups.items()
-    one, two = (
+    body, body_of_copy = (
         mbd.reduce(m, mbd.STEEL, interfaces=[group], num_modes=3).body for m in (mesh, copy)
     )
-    np.testing.assert_allclose(one.frequencies, two.frequencies, rtol=1e-9)
+    np.testing.assert_allclose(body.frequencies, body_of_copy.frequencies, rtol=1e-9)
     if comm.size == 1:
         assert np.array_equal(mesh.mesh.geometry.x, copy.mesh.geometry.x)
 
@@ -90,19 +90,19 @@ def test_mesh_bodies_and_cables_make_the_round_trip(tmp_path: Path) -> None:
     comm.barrier()
     assert [p.name for p in folder.glob("*.msh")] == ["model-pad.msh"]
     copy = read_model(path).system
-    one, two = (mbd.simulate(s, t_end=5e-3, dt=1e-3) for s in (system, copy))
-    scale = np.abs(one.joint("a").force).max()
+    run, run_of_copy = (mbd.simulate(s, t_end=5e-3, dt=1e-3) for s in (system, copy))
+    scale = np.abs(run.joint("a").force).max()
     assert scale > 0.1
-    error = np.abs(one.joint("a").force - two.joint("a").force).max()
+    error = np.abs(run.joint("a").force - run_of_copy.joint("a").force).max()
     # The box of DOLFINx 0.11 has another variant of the coordinate element than a mesh of a file.
     assert error <= (1e-12 if comm.size == 1 else 1e-7) * scale
     if comm.size == 1:
-        # Accelerations of nodes, which are coordinates too, have the round-off divided by dt².
-        np.testing.assert_allclose(one.q, two.q, rtol=0, atol=1e-8)
-        again = read_model(write_model(copy, folder / "again.yaml")).system
-        three = mbd.simulate(again, t_end=5e-3, dt=1e-3)
-        assert np.array_equal(two.q, three.q)  # both meshes are from a file
-        assert np.array_equal(two.joint("a").force, three.joint("a").force)
+        # q also contains accelerations of nodes, whose round-off is that of positions over dt².
+        np.testing.assert_allclose(run.q, run_of_copy.q, rtol=0, atol=1e-8)
+        second_copy = read_model(write_model(copy, folder / "again.yaml")).system
+        run_of_second = mbd.simulate(second_copy, t_end=5e-3, dt=1e-3)
+        assert np.array_equal(run_of_copy.q, run_of_second.q)  # both meshes are from a file
+        assert np.array_equal(run_of_copy.joint("a").force, run_of_second.joint("a").force)
     jsonschema = pytest.importorskip("jsonschema")
     rules = jsonschema.Draft202012Validator(schema())
     assert [e.message for e in rules.iter_errors(yaml.safe_load(path.read_text()))] == []
@@ -153,6 +153,7 @@ def test_command_runs_a_file_with_mesh_bodies_and_cables(tmp_path: Path) -> None
     assert body.frame_names == ("foot", "tip")
 
 
+# Text of the file: (its replacement, part of the message).
 CASES = {
     "mesh: bar.msh": ("mesh: bär.msh", "line 9: bodies.flap.model.mesh: "),
     "young: stiff, ": (

@@ -110,11 +110,11 @@ def test_same_motion_as_from_a_script(tmp_path: Path, speed: str) -> None:
     model = read_model(written(tmp_path, CRANK), {"speed": speed})
     reference = crank(model.parameters["speed"])
     options: Any = model.analyses["simulate"]
-    run, other = (mbd.simulate(system, **options) for system in (model.system, reference))
-    scale = np.abs(other.joint("main").force).max()
+    run, reference_run = (mbd.simulate(system, **options) for system in (model.system, reference))
+    scale = np.abs(reference_run.joint("main").force).max()
     assert scale > 100
-    for name in ("main", "slide"):
-        error = np.abs(run.joint(name).force - other.joint(name).force).max()
+    for name in ("main", "slide"):  # these forces depend on the motion of all bodies
+        error = np.abs(run.joint(name).force - reference_run.joint(name).force).max()
         assert error < 1e-9 * scale
     assert model.title == "slider-crank"
 
@@ -127,13 +127,15 @@ def test_written_model_is_the_same(tmp_path: Path, suffix: str) -> None:
     )
     copy = read_model(path)
     runs = [mbd.simulate(s, t_end=0.02, dt=1e-3) for s in (model.system, copy.system)]
-    for (name, one), (other, two) in zip(*(r.histories().items() for r in runs), strict=True):
-        assert name == other
-        np.testing.assert_array_equal(one, two)
-    again = write_model(
+    for (name, values), (copied_name, copied) in zip(
+        *(r.histories().items() for r in runs), strict=True
+    ):
+        assert name == copied_name
+        np.testing.assert_array_equal(values, copied)
+    path_of_copy = write_model(
         copy.system, tmp_path / f"again{suffix}", simulate={"t_end": 0.02, "dt": 1e-3}
     )
-    assert again.read_text() == path.read_text()
+    assert path_of_copy.read_text() == path.read_text()
 
 
 FRAMES = "frames: {a: [0, 0, 0], b: [0.1, 0, 0]}"
@@ -173,9 +175,9 @@ def test_loads_are_read_and_written(tmp_path: Path, kind: str) -> None:
     model = read_model(written(tmp_path, f"{PART}loads:\n  it: {{{entry}}}\n"))
     copy = read_model(write_model(model.system, tmp_path / "copy.yaml"))
     options: Any = {"t_end": 0.01, "dt": 5e-4}
-    one, two = (mbd.simulate(system, **options) for system in (model.system, copy.system))
-    assert one.compare(two) is not None
-    for name, difference in one.compare(two).items():
+    run, run_of_copy = (mbd.simulate(system, **options) for system in (model.system, copy.system))
+    assert run.compare(run_of_copy) is not None
+    for name, difference in run.compare(run_of_copy).items():
         assert difference.largest == 0.0, name
 
 
@@ -229,8 +231,8 @@ def test_flexible_bodies_are_files_beside_the_model(tmp_path: Path) -> None:
     path = write_model(engine, tmp_path / "sub" / "engine.yaml")
     assert [p.name for p in path.parent.glob("*.npz")] == ["engine-rod-1.npz"]
     copy = read_model(path).system
-    one, two = (mbd.simulate(system, t_end=0.01, dt=1e-3) for system in (engine, copy))
-    assert max(d.largest for d in one.compare(two).values()) == 0.0
+    run, run_of_copy = (mbd.simulate(system, t_end=0.01, dt=1e-3) for system in (engine, copy))
+    assert max(d.largest for d in run.compare(run_of_copy).values()) == 0.0
 
 
 def test_functions_of_scripts_are_named(tmp_path: Path) -> None:
@@ -273,6 +275,7 @@ drivers:
   drive: {joint: hinge, motion: "__import__('os').system('true')"}
 simulate: {t_end: 1, dt: 0.1, tend: 3}
 """
+# line and entry of each error
 BAD_PLACES = [
     *((8, "bodies.bob.colour"), (6, "bodies.bob.mass"), (7, "bodies.bob.inertia.2")),
     *((9, "bodies.arm.size"), (11, "joints.hinge.type"), (12, "joints.lid")),
@@ -447,7 +450,10 @@ def test_run_writes_the_requested_files(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_run_finds_equilibrium_and_poles(tmp_path: Path) -> None:
-    """A pendulum with a torsion spring k has sin φ = −k φ/(m g l), ω² = (k + m g l cos φ)/J."""
+    """A pendulum at the angle φ to the x axis, with a torsion spring k, is compared with theory.
+
+    In equilibrium k φ = −m g l cos φ, and ω² = (k − m g l sin φ)/J, with J about the pin.
+    """
     text = """\
 model: 1
 gravity: [0, -9.81, 0]
@@ -468,11 +474,12 @@ linearize: {}
 """
     assert main(["run", str(written(tmp_path, text)), "--out", str(tmp_path / "out"), "-q"]) == 0
     row = (tmp_path / "out" / "equilibrium.csv").read_text().splitlines()[1].split(",")
+    # The columns 4 and 7 are the scalar and the z component of the quaternion.
     angle = 2 * np.arctan2(float(row[7]), float(row[4]))
-    weight = 2 * 9.81 * 0.1
-    assert 3 * angle + weight * np.cos(angle) == pytest.approx(0, abs=1e-8)
+    moment = 2 * 9.81 * 0.1
+    assert 3 * angle + moment * np.cos(angle) == pytest.approx(0, abs=1e-8)
     pole = float((tmp_path / "out" / "poles.csv").read_text().splitlines()[1].split(",")[1])
-    stiffness = 3 - weight * np.sin(angle)
+    stiffness = 3 - moment * np.sin(angle)
     assert pole**2 == pytest.approx(stiffness / (0.01 + 2 * 0.1**2), rel=1e-6)
 
 
@@ -502,11 +509,11 @@ def test_bodies_are_reduced_once(
         systems.append(read_model(written(tmp_path, text.replace("NUMBER", number))).system)
         assert len(list((tmp_path / "cache" / "dolfinx_mbd-bodies").glob("*.npz"))) == count
     copy = write_model(systems[2], tmp_path / "copy.yaml")
-    one, two = (
+    run, run_of_copy = (
         mbd.simulate(system, t_end=1e-3, dt=2e-5)
         for system in (systems[2], read_model(copy).system)
     )
-    assert max(d.largest for d in one.compare(two).values()) == 0.0
+    assert max(d.largest for d in run.compare(run_of_copy).values()) == 0.0
 
 
 def test_formula_in_a_script() -> None:

@@ -17,6 +17,7 @@ from dolfinx_mbd.io.models import ModelFileError, read_model, schema
 pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="a file of one process")
 
 ROD = mbd.ConnectingRod(size=0.02)
+# r is a radius in m without a unit; 500 times a diameter is a radius in mm.
 TEXT = f"""\
 model: 1
 parameters: {{r: {ROD.big_bore / 2!r}, tip: {1e3 * ROD.length!r}mm}}

@@ -111,6 +111,7 @@ def _group(file: FemFile, number: int, values: _Values) -> None:
         values.line()
         words = values.words(6)
         counts = [int(w) for w in words[1:]]
+        # nodes; normal, attachment and constraint modes, less the rejected ones
         file.num_nodes, file.num_modes = counts[0], sum(counts[1:4]) - counts[4]
     elif number == 2:
         file.labels = values.words(nodes)

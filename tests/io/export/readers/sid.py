@@ -21,7 +21,7 @@ MODAL_PARTS = ("mdCM", "J", "Ct", "Cr", "Me", "Gr", "Ge", "Oe", "ksigma", "Ke", 
 
 @dataclass
 class Taylor:
-    """M0 (rows, columns) and M1 (rows, nq, columns)."""
+    """Series M0 + M1 q of a matrix: M0 has the shape (rows, columns), M1 (rows, nq, columns)."""
 
     m0: np.ndarray
     m1: np.ndarray
@@ -50,8 +50,9 @@ class SidFile:
         """Return the matrices of Gr or Ge, shape (nq, rows, 3).
 
         Args:
-            name: Of the part.
-            columns: Which column is of mode l and axis a: ``"(a-1)*nq+l"`` or ``"3*(l-1)+a"``.
+            name: ``"Gr"`` or ``"Ge"``.
+            columns: Number of the column of mode l and axis a (from 1): ``"(a-1)*nq+l"`` or
+                ``"3*(l-1)+a"``.
         """
         m0 = self[name].m0
         if columns == "(a-1)*nq+l":
@@ -132,6 +133,7 @@ class _Reader:
         return right.strip()
 
     def taylor(self, name: str) -> Taylor:
+        # the head of a series, then its entries m0(row, column) and m1(row, q, column)
         head = {key: int(self.value(self.next(), key)) for key in KEYS}
         rows, columns, nq = head["nrow"], head["ncol"], head["nq"]
         m0, m1 = np.zeros((rows, columns)), np.zeros((rows, nq, columns))
