@@ -20,7 +20,7 @@ PLANES = half_sphere(400)[0]
 ANGLES = np.linspace(0.0, np.pi, 19)[:-1]
 
 
-def body_with(stress: np.ndarray) -> mbd.ReducedBody:
+def one_point() -> mbd.ReducedBody:
     """Return a body with one point; its elastic coordinates are the components of stress."""
     rod = slender_rod(bending=5)
     modes = np.eye(6)[:, None]
@@ -33,7 +33,7 @@ def shear_fatigue(stress: np.ndarray, time: Any = None, **options: Any) -> Any:
     time = np.linspace(0.0, 1.0, stress.shape[1]) if time is None else time
     history = SimpleNamespace(time=time, eta=stress.T)
     options = {"mean_stress": "none", "material": LINE, "criterion": "shear"} | options
-    return mbd.fatigue(body_with(stress), [(history, 1.0)], **options)
+    return mbd.fatigue(one_point(), [(history, 1.0)], **options)
 
 
 def damage(signal: np.ndarray) -> float:

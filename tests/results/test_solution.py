@@ -139,7 +139,7 @@ def _rod_axes(run: Solution) -> np.ndarray:
     )
 
 
-def test_drive_does_the_work(run: Solution) -> None:
+def test_drive_does_the_work() -> None:
     """Without damping the driver's power is the rate of the energy."""
     system = slider_crank(
         slender_rod(),

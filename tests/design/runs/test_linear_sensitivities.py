@@ -168,7 +168,7 @@ def two_pendulums(p: Values) -> mbd.System:
     bodies, pins = [GROUND], []
     for name, z in (("one", 0.0), ("two", 0.2)):
         length = p[f"length {name}"]
-        frames = {"pin": mbd.Frame((0, length, -z)), "middle": mbd.Frame((0, length - 0.3, 0))}
+        frames = {"pin": mbd.Frame((0, length, -z))}
         body = mbd.RigidBody(name, p["m"], [0.01] * 3, position=(0, -length, z), frames=frames)
         bodies.append(body)
         pins.append(mbd.revolute(f"pin {name}", GROUND.frame("o"), body.frame("pin")))

@@ -24,7 +24,6 @@ from tests.models.statics import interpolated, probe, solve_held, static_eta, vo
 from tests.models.written import recorded
 
 STEEL = mbd.STEEL
-CENTRE = np.array([0.0, HEIGHT / 2, WIDTH / 2])
 PROBES = np.array(
     [
         [0.031, 0.0171, 0.0113],

@@ -125,25 +125,31 @@ def test_multigrid_gives_the_results_of_a_factor() -> None:
 def test_multigrid_is_chosen_if_the_factor_does_not_fit(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A line of the log states the choice, and the results agree."""
+    """Options of the user are kept; the log states the choice, and the results agree."""
     tips = []
-    for free in (1e12, 1e6):
+    for free, options, method in (
+        (1e12, None, "cholesky by"),
+        (1e6, None, "cg with gamg"),
+        (1e6, {"pc_type": "lu"}, "lu by"),
+    ):
         monkeypatch.setattr(solver_choice, "free_memory", lambda comm, free=free: free)
         caplog.clear()
         with caplog.at_level("INFO", logger="dolfinx_mbd"):
-            body, system = hanging()
+            body, system = hanging(options)
             run = mbd.simulate(system, t_end=0.02, dt=5e-3)
         tips.append(body.motion(run).position([(0.5, 0, 0)])[-1, 0])
-        assert ("multigrid, bar" in caplog.text) == (free < 1e9)
-        assert ("cg with gamg" in caplog.text) == (free < 1e9)
-    assert np.abs(tips[0] - tips[1]).max() < 1e-9
+        assert ("multigrid, bar" in caplog.text) == (method == "cg with gamg")
+        choices = [line for line in caplog.messages if " rows: " in line]
+        assert choices and all(f" rows: {method}" in line for line in choices)
+    assert np.ptp(tips, axis=0).max() < 1e-9
 
 
-def hanging() -> tuple[MeshBody, mbd.System]:
-    """Return a rubber bar that hangs from a hinge."""
+def hanging(options: Mapping[str, str] | None = None) -> tuple[MeshBody, mbd.System]:
+    """Return a rubber bar that hangs from a hinge, with options of its solver."""
     mesh, tags = box((0, -0.02, -0.02), (0.5, 0.02, 0.02), (4, 1, 1))
     model = ElasticModel(mesh, RUBBER, facet_tags=tags)
-    body = MeshBody("bar", model, ends(0.0, 0.5, ("left",)), viscosity=1e-3)
+    clamped = ends(0.0, 0.5, ("left",))
+    body = MeshBody("bar", model, clamped, viscosity=1e-3, petsc_options=options)
     ground = mbd.Ground({"origin": mbd.Frame()})
     clamp = mbd.fixed("clamp", ground.frame("origin"), body.frame("left"))
     return body, mbd.System([ground, body], [clamp], gravity=(0, -9.81, 0))
