@@ -177,7 +177,7 @@ def test_orbits(browser: Any, run: Solution, tmp_path: Path, width: int) -> None
     beside = box["x"] >= stage["x"] + stage["width"] - 1
     assert beside == (width > 800) and stage["width"] > 400 and stage["height"] > 300
     # The larger extent of the orbit takes `scale` pixels: the canvas without 50 pixels of margins,
-    # as in `orbitScale` (player.js). There 15 and 3 pixels, see below, are the offsets of the centre
+    # as in `orbitScale` (player.js). There 15 and 3 pixels, see below, are offsets of the centre
     scale = min(box["width"], box["height"]) - 50
     high, low = path.max(axis=0), path.min(axis=0)
     k = int(np.argmax(path[:200, 1]))  # the uppermost point
