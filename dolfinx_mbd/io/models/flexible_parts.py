@@ -179,7 +179,7 @@ def mesh_fields(
         if not is_converted_later:
             result[key] = reader.value(fields[key], NO_KIND, value, at)
     if isinstance(result.get("rod"), dict):
-        # All fields of a `ConnectingRod` are lengths in m, or the truth value `split_big_end`
+        # Fields of a `ConnectingRod`: lengths in m, the number `order`, truth value `split_big_end`
         lengths = Declared("rod", ("float", "bool"), REQUIRED, "", "m")
         result["rod"] = {
             k: reader.value(lengths, NO_KIND, v, (*place, "rod", k))
