@@ -52,7 +52,7 @@ def measure(path: Path, package: str, block: int) -> dict[str, Any]:
     constrain(M, held, 0.0)
     chosen: dict[str, dict[str, Any] | None] = {
         "cholmod": None,
-        "cholmod by PETSc": {"mat_cholmod_print": 0},
+        "cholmod by PETSc": {"mat_cholmod_print": 0},  # with any option of CHOLMOD, PETSc calls it
         "mumps": {"pc_factor_mat_solver_type": "mumps"},
     }
     options = chosen[package]

@@ -60,9 +60,9 @@ slope, _ = np.polyfit(times, np.log(1 - means / speed), 1)
 # ## With gas
 #
 # The gas delivers a mean torque of its own. At constant speed the driver takes up this torque; it
-# is of the order of the paper's 150 N m. Under the law the engine becomes faster than $\omega_0$,
-# because this gas curve has no friction and no throttle. The braking torque of the law then tends
-# to the mean torque of the gas.
+# is between half and twice the 150 N m at which the torque of the paper settles. Under the law the
+# engine becomes faster than $\omega_0$, because this gas curve has no friction and no throttle. The
+# braking torque of the law then tends to the mean torque of the gas.
 
 # +
 driven = mbd.mechanisms.inline_engine(rod, design, speed=speed)

@@ -49,7 +49,10 @@ _SAMPLES = 100  # number of states from which the size of the motion is found
 _LEAST_SIZE = 1e-3  # smallest size of a mechanism in the round-off of positions, m
 _LEAST_STATE = 1e-12  # smallest range of a state of a load
 _SMALL = 1e-6  # ranges of motion below this fraction of the largest one do not count
-_WHIRL = 1e-4  # smallest whirl of a rotor relative to its rotation that counts
+# Without a whirl, the other rotations of a rotor are round-off. Errors of rotations are therefore
+# relative to at least this fraction of its angle in the period, and errors of rates to that of its
+# speed
+_WHIRL = 1e-4
 
 
 def simulate_period(stepper: Stepper, first: State, dt: float, steps: int) -> list[State]:
@@ -127,7 +130,8 @@ def closure(rotors: Rotors, states: Sequence[State], period: float) -> tuple[flo
     moves = np.maximum(moves, _WHIRL * period * np.abs(rotors.spins))
     speeds = np.maximum(speeds, _WHIRL * np.abs(rotors.spins))
     changes = difference(system, first, chosen[-1])[:2]  # of q and v from the first state
-    # Changes of the angle and of the speed of a rotor about its axis are multiplied by _WHIRL
+    # The scales above are at least _WHIRL times the angle and the speed of a rotor. Changes of both
+    # are multiplied by _WHIRL, so that they count relative to the angle and the speed themselves
     changes = np.abs(changes - (1 - _WHIRL) * rotors.about_axes(changes))
     changes[0, system.states] = 0.0  # integrals of the states of loads are no displacements
     # Round-off of a position, divided by the time step, is an error of a velocity

@@ -5,8 +5,9 @@ If the body is round and its modes are complete pairs, this is a displacement of
 
     R ψ_k(Rᵀx) = Σ_l ψ_l(x) T_lk,   T = exp(θ G).
 
-The generator G follows from the arrays of the body, because all of them must be invariant. With
-N = ñ, these conditions are linear in G:
+The generator G is the derivative of T with respect to θ at θ = 0. It follows from the arrays of the
+body, because all of them must be invariant. With N = ñ, the derivatives of these conditions are
+linear in G:
 
     GᵀM + M G = 0,   GᵀK + K G = 0,   Σ_l S_l G_lk = N S_k,   Φ G = diag(N, N) Φ,
     Σ_m (G_mk H_ml + H_km G_ml) = N H_kl + H_kl Nᵀ,

@@ -89,7 +89,7 @@ class _Scope:
     sets: dict[tuple[str, str], dict[str, list[int]]] = field(default_factory=dict)
     names: dict[tuple[str, str], str] = field(default_factory=dict)
     sections: list[dict[str, str]] = field(default_factory=list)  # options of *SOLID SECTION
-    axes: dict[str, Any] = field(default_factory=dict)  # by the name of the *ORIENTATION
+    axes: dict[str, Any] = field(default_factory=dict)  # `_axes` by the name of the *ORIENTATION
     elements: set[int] = field(default_factory=set)  # numbers, unique within a scope only
 
     def add(self, kind: str, name: str, numbers: list[int], instance: str = "") -> None:
@@ -119,7 +119,7 @@ class _Deck:
         # Names of sets in capitals
         self.internal: set[str] = set()  # sets of elements with the parameter INTERNAL
         self.internal_nodes: set[str] = set()  # sets of nodes with the parameter INTERNAL
-        # Sets of surfaces that are internal or made here
+        # Sets of elements that `add_surface` makes, and internal sets that a surface names
         self.internal_of_surfaces: set[str] = set()
         self.of_surfaces: set[str] = set()  # all sets of elements that surfaces name
         self.nodes: set[int] = set()
@@ -131,7 +131,9 @@ class _Deck:
         self.closed: dict[tuple[str, str], _Scope] = {}  # scopes that have ended, by kind and name
         self.materials = AbaqusMaterials()
         self.section_options: dict[str, dict[str, str]] = {}
-        self.axes: dict[str, Any] = {}  # axes of the sections, by their sets
+        # By the set of a section: the axes of its orientation, the reason why they are unknown
+        # (a text), or None for a section without orientation
+        self.axes: dict[str, Any] = {}
         self.has_rotated_instance = False
 
     def begin(self, keyword: str, options: dict[str, str]) -> None:
@@ -165,8 +167,11 @@ class _Deck:
                 axes = "it is orthotropic, and an instance of the assembly is rotated"
             material = self.materials.get(label, axes)
             if not label or "COMPOSITE" in options:
-                text = "it is the composite section" if "COMPOSITE" in options else "it is missing"
-                material = DeckMaterial(label, error=f"{text} of {options.get('ELSET', '')!r}")
+                elements = options.get("ELSET", "")
+                text = f"the *SOLID SECTION of {elements!r} does not name it"
+                if "COMPOSITE" in options:
+                    text = f"it is the composite section of {elements!r}"
+                material = DeckMaterial(label, error=text)
             result[name] = material
         return result
 

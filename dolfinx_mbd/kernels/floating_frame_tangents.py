@@ -195,7 +195,7 @@ def _elastic_tangent(
 
 @inner_kernel
 def square3(x: Array, k: int) -> Matrix3:
-    """Return a column of an array (9, ·) as the rows of a matrix."""
+    """Return column k of an array (9, ·), the nine entries of a matrix (3, 3) row by row."""
     return (x[0, k], x[1, k], x[2, k]), (x[3, k], x[4, k], x[5, k]), (x[6, k], x[7, k], x[8, k])
 
 
@@ -203,7 +203,11 @@ def square3(x: Array, k: int) -> Matrix3:
 def _add_wrenches(
     row: Table, data: Array, q: Array, A: Matrix3, wrenches: Array, Kt: Array
 ) -> None:
-    """Add the derivatives of the wrenches at the frames with respect to q."""
+    """Subtract the derivatives with respect to q of the generalized forces of the wrenches.
+
+    The frames move by D η − ½ ηᵀBη with the matrices B (n, n) of `BEND`, one for each component of
+    (d, θ). In the generalized forces on η, this gives the second derivative −B times the wrenches.
+    """
     n = row[NUM_MODES]
     motion, jacobian = frame_motion(row, data, q)
     loads = np.zeros(6 * row[NUM_FRAMES])
@@ -215,7 +219,7 @@ def _add_wrenches(
         put3(loads, 6 * k + 3, mv3(tangent3(theta), moment))
         if n > 0:
             _wrench_columns(jacobian, 6 * k, theta, force, moment, Kt)
-    if row[NUM_BENDS] > 0:
+    if row[NUM_BENDS] > 0:  # all frames then have matrices B, in the order of `loads`
         _add_weighted(loads, matrix(data, row[BEND], 6 * row[NUM_BENDS], n * n), n, Kt)
 
 

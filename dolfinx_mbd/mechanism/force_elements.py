@@ -163,7 +163,8 @@ class PairElement(Load):
 class FilmElement(PairElement):
     """Base class of oil films, whose gap must stay open in the iterations of a step.
 
-    The content of a film on a grid is the thickness of the oil at its nodes.
+    The content of a film on a grid is the thickness of the oil at its nodes, or −1 where the oil
+    fills the gap. `oil_thickness` is the thickness at all nodes.
     """
 
     kind: ClassVar[str] = "oil film"
@@ -189,19 +190,20 @@ class FilmElement(PairElement):
         return self
 
     def begin_step(self, content: Array, dt: float) -> None:
-        """Evaluate the film at the end of a step of length `dt` (s) with this content before it.
+        """Begin a step of length `dt` (s): the next evaluations of the film are for its end.
 
-        `content` is the result of `content`; the film is again that of a steady motion if dt = 0.
+        The argument `content` is the property `content` at the start of the step. If dt = 0, the
+        film is again that of a steady motion.
         """
 
     @property
     def content(self) -> Array:
-        """Thickness of the oil at the nodes of the grid at the last evaluation, flat, m."""
+        """Thickness of the oil at the nodes after the last evaluation, m; −1 in full gaps."""
         return np.zeros(0)
 
     @property
     def oil_thickness(self) -> Array:
-        """Oil thickness at the nodes of the grid divided by the clearance, also in full gaps."""
+        """Thickness of the oil divided by the clearance, (nodes,), also where the gap is full."""
         return np.zeros(0)
 
     @property

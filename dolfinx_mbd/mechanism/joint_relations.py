@@ -159,7 +159,7 @@ class Distance(JointRelation):
 
     @classmethod
     def parameters(cls, relations: Sequence[Any]) -> Array:
-        """Return the lengths (pairs,), zero before `placed`."""
+        """Return the lengths (pairs,), m; zero for a length that `placed` has yet to measure."""
         return np.array([item.length or 0.0 for item in relations])
 
     @classmethod

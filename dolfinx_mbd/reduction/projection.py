@@ -64,7 +64,7 @@ class SolidIntegrals:
         return self.problem.dim
 
     def inertia(self, vectors: Array) -> Inertia:
-        """Return the moments of mass of the positions and of modes (owned dofs, n)."""
+        """Return the mass, and first and second moments of positions and modes (owned dofs, n)."""
         return inertia(self.problem, vectors)
 
     def stiffening(
@@ -105,7 +105,7 @@ def project(
     Nothing is solved here but small systems, and each entry is a smooth function of the arguments.
 
     Args:
-        body: `SolidIntegrals`, or a `BeamProblem`.
+        body: Integrals over the body: `SolidIntegrals`, or a `BeamProblem`.
         modes: Modes and other solutions.
         contents: What the body has besides mass and stiffness.
         phases: Collects the wall-clock times.

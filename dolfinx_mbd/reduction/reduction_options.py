@@ -20,8 +20,9 @@ class ReductionOptions:
     """Options of `reduce` that most bodies do not need.
 
     Attributes:
-        effective_mass: Keep the fewest fixed-interface modes that have this share (0 to 1) of the
-            effective mass of all computed modes in every direction; by default all are kept.
+        effective_mass: Keep only the fixed-interface modes with the largest effective masses: in
+            each direction, as many as have together this share (0 to 1) of the effective mass of
+            all computed modes. By default all are kept.
         up_to: Omit modes above this frequency, Hz; by default all modes are kept.
         loads: Distributed loads by name: `pressure(mesh, group)`, `traction`, `body_force`, or a
             function of a test function that returns the virtual work of a load of unit size.
@@ -29,10 +30,11 @@ class ReductionOptions:
             load exact.
         damping: `Rayleigh`, `ModalDamping`, `Viscous`, a bilinear form on the displacement space
             that acts on the velocity (including the thickness of a plane body), or a matrix of
-            shape (n, n). Damping acts on the elastic coordinates, never on rigid motion. By default
-            there is no damping. `with_damping` sums several dampings.
-        static_correction: Whether to keep the displacements under unit loads on the whole mesh, so
-            that the number of modes does not limit the stress (`Reduction.residuals`).
+            shape (n, n) for n elastic coordinates. Damping acts on the elastic coordinates, never
+            on rigid motion. By default there is no damping. `with_damping` sums several dampings.
+        static_correction: Whether to keep, at all nodes of the mesh, the parts of the displacements
+            under unit ω_iω_j and interface wrenches that the modes lack (`Reduction.residuals`), so
+            that the number of modes does not limit the stress.
         orthonormalize: Whether to orthonormalize the modes. False requires `attached_to` and keeps
             constraint and fixed-interface modes unchanged, for comparisons with other programs.
         skin: Whether to keep the surface of the body and its modes, for pictures.

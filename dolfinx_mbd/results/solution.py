@@ -51,8 +51,9 @@ class Solution(Sensors, HtmlView):
 
     Attributes:
         time: Saved times, (nt,), s.
-        q, v, a, lam, angles: Arrays as in `State`, with one row per time.
-        final_state: The last state; another simulation can start from it.
+        q, v, a, lam, angles: Arrays as in `State`, with one row per saved time; not available if
+            only some outputs were saved.
+        final_state: State at the end of the run; another simulation can start from it.
 
     Example:
         >>> run.body("bob").position.shape  # m
@@ -82,7 +83,7 @@ class Solution(Sensors, HtmlView):
         if isinstance(saved, SavedStates):
             self.q, self.v, self.a, self.lam = saved.q, saved.v, saved.a, saved.lam
             self.angles = saved.angles
-        else:  # an access then raises an error with advice
+        else:  # without these attributes, `__getattr__` reads them from `saved`: error with advice
             for key in HISTORY[1:]:
                 del vars(self)[key]
 
@@ -203,7 +204,7 @@ class Solution(Sensors, HtmlView):
         return BodyHistory(self._saved.data(body.name))
 
     def _series(self, names: Sequence[str] | None = None) -> Iterator[Series]:
-        """Yield the quantities that are not empty, by default of all parts.
+        """Yield the quantities that are not empty, by default of all bodies, joints and loads.
 
         A name denotes a part, or a quantity such as ``pin.force``.
         """
@@ -263,7 +264,7 @@ class Solution(Sensors, HtmlView):
 
     # ---- files ----------------------------------------------------------------------------------
     def _facts(self) -> dict[str, Any]:
-        """Return what a file contains besides the states: completeness and counters."""
+        """Return the arguments of a `Solution` besides the system and the states, by name."""
         keys = ("complete", "iterations", "factorizations")
         return {key: getattr(self, key) for key in keys}
 

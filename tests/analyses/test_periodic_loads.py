@@ -56,7 +56,10 @@ def test_load_with_states() -> None:
 
 @pytest.mark.parametrize("limit", [0.4, 1.0])
 def test_dry_friction(limit: float) -> None:
-    """In a cycle, the force does the work of the damper and of the friction R, 4 R x̂."""
+    """In a cycle, the force does the work that the damper and the friction dissipate.
+
+    The friction R at the amplitude x̂, half of the peak-to-peak value, dissipates 4 R x̂.
+    """
     friction = mbd.mechanism.JointFriction("friction", "rail", limit=limit, rate=3e-4)
     cycle = periodic(slider(friction), PERIOD, dt=PERIOD / 400)
     assert cycle.stability == "stable"

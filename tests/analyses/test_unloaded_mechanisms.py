@@ -13,9 +13,10 @@ from tests.models.rods import rod
 
 
 def unloaded(case: str, place: Any, R: Any) -> mbd.System:
-    """Return two or three bodies in a line on which no load acts, one or two of them flexible.
+    """Return the ground and one or two bodies in a line without forces at the start.
 
-    The centre of the first body is at `place`; all bodies have the axes R.
+    One or two bodies are flexible; a spring is unstretched. The centre of the first body is at
+    `place`; all bodies have the axes R.
     """
     body, (left, right) = rod(), (np.array([x, 0.0, 0.0]) for x in (-0.5, 0.5))
     points = {"near": left, "far": 2 * right + right}
@@ -51,13 +52,13 @@ UNLOADED = ("spring at the ground", "spring at a disc", "spring between bodies",
 @pytest.mark.parametrize("case", UNLOADED)
 @pytest.mark.parametrize("seed", range(6))
 def test_no_load(case: str, seed: int) -> None:
-    """Forces by round-off are in equilibrium, and a deformed start ends undeformed."""
+    """An equilibrium is found where all forces are round-off; a deformed start ends undeformed."""
     rng = np.random.default_rng(seed)
     place, R = (1.0, 10.0)[seed % 2] * rng.normal(size=3), exp_rotation(rng.normal(size=3))
     system = unloaded(case, place, R)
     q = np.concatenate([body.initial_coordinates() for body in system.bodies])
     flexible = [k for k, body in enumerate(system.bodies) if isinstance(body, mbd.FlexibleBody)]
-    if seed > 2 and case != "closed loop":  # (whose ends would not fit)
+    if seed > 2 and case != "closed loop":  # deformed bodies would not close the loop
         for k in flexible:
             q[system.q_slices[k]][7:] = 1e-6 * rng.normal(size=2)
     state = mbd.equilibrium(system, q=q)

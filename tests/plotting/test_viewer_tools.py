@@ -176,7 +176,8 @@ def test_orbits(browser: Any, run: Solution, tmp_path: Path, width: int) -> None
     assert below.count() == 1 and box is not None and stage is not None
     beside = box["x"] >= stage["x"] + stage["width"] - 1
     assert beside == (width > 800) and stage["width"] > 400 and stage["height"] > 300
-    # pixels of the larger extent; 50, and 15 and 3 below, are margins in `orbitScale` (player.js)
+    # The larger extent of the orbit takes `scale` pixels: the canvas without 50 pixels of margins,
+    # as in `orbitScale` (player.js). There 15 and 3 pixels, see below, are offsets of the centre
     scale = min(box["width"], box["height"]) - 50
     high, low = path.max(axis=0), path.min(axis=0)
     k = int(np.argmax(path[:200, 1]))  # the uppermost point

@@ -231,7 +231,9 @@ class MechanismChange:
     def _wrenches(self, factor: int, states: States) -> tuple[Array, Array]:
         """Return the wrenches of joints and loads, and the constraints, of a changed mechanism.
 
-        Wrenches and constraints that do not depend on the parameter may be zero in the result.
+        `factor` is the multiple of the step of the parameter, −1 or 1. For S states, the shapes are
+        (S, frames, 6) and (S, constraints). Wrenches and constraints that do not depend on the
+        parameter may be zero in the result.
         """
         s, eqs, count = self.systems[factor], self.assemblers[factor], len(states.time)
         wrenches, values = np.zeros((count, s.num_frames, 6)), np.zeros((count, s.num_constraints))
@@ -259,7 +261,10 @@ class MechanismChange:
         return wrenches, values
 
     def _forces(self, factor: int, states: States, wrenches: Array) -> Array:
-        """Return the forces of wrenches (S, frames, 6) in the residual, with the changed frames."""
+        """Return the forces (S, nv) of wrenches (S, frames, 6) in the residual at S states.
+
+        The frames are those of the mechanism at the multiple `factor` of the step.
+        """
         bodies, rows = self.assemblers[factor].frames.bodies, np.zeros(states.v.shape)
         wrench_forces(bodies.table, bodies.data, states.q, wrenches, rows)
         return rows

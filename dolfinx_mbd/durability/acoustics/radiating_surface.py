@@ -1,12 +1,13 @@
 """The integral of squared normal velocities over the surface of a body, as a matrix.
 
-With the generalized velocity w = (V, ω, η̇) of a body in its own axes, the normal velocity of a
-point of the surface is v_n = n·(V + ω×x + Σ ψ_k η̇_k), so that
+The generalized velocity w = (V, ω, η̇) of a body in its own axes consists of the velocity of the
+origin of the body frame, the angular velocity and the rates of the elastic coordinates. A point x
+of the surface with the unit normal n has the normal velocity v_n = n·(V + ω×x + Σ ψ_k η̇_k), so that
 
     ∫ v_n² dS = wᵀ B w,    B_ij = ∫ (n·φ_i) (n·φ_j) dS
 
-with the six rigid motions and the modes φ_i. The matrix is computed once, either on the mesh or on
-the triangles of the skin. The deformation of the surface is neglected.
+where the φ_i are the six rigid motions, then the modes ψ_k. The matrix is computed once, either on
+the mesh or on the triangles of the skin. The deformation of the surface is neglected.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class RadiatingSurface:
 
     Attributes:
         area: Area of the surface, m².
-        products: Integrals B of products of normal motions over the surface, shape (6 + n, 6 + n):
-            translations, rotations about the origin of the body frame, and elastic coordinates.
+        products: Integrals B of products of normal motions over the surface, shape (6 + n, 6 + n)
+            for n modes: translations, rotations about the origin of the body frame, modes.
 
     Example:
         >>> surface = mbd.durability.radiating_surface(plate)
@@ -142,7 +143,7 @@ def _skin_surface(skin: Skin, where: Where | None) -> RadiatingSurface:
 
 
 def _select_points(where: Where | None, x: Array) -> NDArray[np.bool_]:
-    """Return which points (3, points) are marked, as truth values."""
+    """Return the truth values (points,) of `where` at points x (3, points); by default all true."""
     marked = np.ones(x.shape[1], dtype=bool) if where is None else np.asarray(where(x))
     if marked.dtype != bool or marked.shape != (x.shape[1],):
         reject("where", where, "a function that returns one truth value for each point")

@@ -82,9 +82,9 @@ class JointConstraints:
 
     def _joint_frames(self) -> tuple[Array, Array, Array, Array]:
         """Return positions and axes of both frames of each joint and driver, with corrections."""
-        s, at = self.system, self._frames
+        s, frames = self.system, self._frames
         p1, Q1, p2, Q2 = kernels.joint_frames(
-            at.position, at.rotation, s.first, s.second, self._driver_angles, s.axes_signs
+            frames.position, frames.rotation, s.first, s.second, self._driver_angles, s.axes_signs
         )
         for entry, correction in self._corrections.items():
             Q1[entry] = correction @ Q1[entry]
@@ -157,9 +157,9 @@ class JointConstraints:
 
     def _add_gradients(self, gradients: Array, B: Blocks) -> None:
         """Add gradients (entries, 6, 12) to B, using the last Jacobians."""
-        at = self._frames
+        frames = self._frames
         B.add_gradients(
-            gradients, self._row_indices, at.entry_frames, at.jacobian_table, at.columns
+            gradients, self._row_indices, frames.entry_frames, frames.jacobian_table, frames.columns
         )
 
     def rates(self, t: float) -> tuple[Array, Array]:
@@ -238,10 +238,10 @@ class JointConstraints:
 
         The value of a constraint on velocities is its rate times `rate_scale` (s).
         """
-        s, at = self.system, self._frames
+        s, frames = self.system, self._frames
         kernels.constraint_rows(
-            at.position,
-            at.rotation,
+            frames.position,
+            frames.rotation,
             s.first,
             s.second,
             self._driver_angles,
@@ -250,11 +250,11 @@ class JointConstraints:
             self._offsets,
             self.lam,
             self.entry_multipliers,
-            at.wrenches,
+            frames.wrenches,
             self.values,
         )
         if self.relations:
-            self.add_relations(at.wrenches, self.values, rate_scale)
+            self.add_relations(frames.wrenches, self.values, rate_scale)
 
     def add_relations(self, wrenches: Array, values: Array, rate_scale: float = 1.0) -> None:
         """Add the forces of relations to wrenches (frames, 6), and set their values in (nc,)."""

@@ -62,8 +62,9 @@ class Stepper:
         iterations: Number of Newton iterations.
         factorizations: Number of factorizations of the iteration matrix. With elastic oil films
             and in large systems, the inverses of the matrices of all bodies count as one.
-        halves_steps: Whether a load or a body declares that steps that fail are to be halved.
-        halvings: Number of steps that failed and were halved; see `step_or_halves`.
+        halves_steps: Whether a load or a body declares that shorter steps may succeed if one fails,
+            so that `step_or_halves` repeats it in halves.
+        halvings: Number of steps that failed and were halved.
         assembler: Assembler of the equations at the last accepted state.
         formulas: Formulas of the method.
         corrector: Iteration matrix and corrections of the steps.
@@ -113,13 +114,14 @@ class Stepper:
         self._lengths = self._films.lengths if self._has_films else None
         self.is_evaluated = False
         self._evaluated: State | None = None  # state at which the assembler was evaluated
-        # contents of oil films before the step, and its length
+        # contents of oil films at the start of the present step, and the length of the step, s
         self._content: tuple[Array, float] = np.zeros(0), 0.0
         parts: tuple[Any, ...] = (*system.bodies, *system.loads)
         self.halves_steps = any(getattr(part, "halves_steps", False) for part in parts)
-        # the step into a stiff contact is repeated if it fails; a film must not be closed then
+        # A step into a stiff contact may fail, and is then repeated with `Corrector.search`. This
+        # does not restore the gaps by which `OpenFilms` prevents overlapping surfaces in a film
         self._repeats = self.assembler.loads.has_contacts and not self._has_films
-        # loads and other bodies may have jumps; floating bodies, joints and drivers are smooth
+        # forces of loads and of other bodies may jump; floating bodies, joints, drivers are smooth
         self._smooth = not (system.loads or self.assembler.frames.has_others)
 
     @property
@@ -385,13 +387,13 @@ class Stepper:
         return replace(state, memory=self._internal.without_history(state.memory))
 
     def put(self, state: State) -> None:
-        """Set the assembler to a state after numbers of loads or drivers have changed."""
+        """Set the assembler to a state after parameters of loads or drivers have changed."""
         self.assembler.put(state)
         self._evaluated = None
         self._films.reset()
 
     def after_jump(self, state: State, dt: float) -> State:
-        """Return a state prepared for the next step after a jump of the loads at its time.
+        """Return a state prepared for the next step, if the loads jump at the time of the state.
 
         Accelerations and multipliers change, so that the loads of the next step act from its
         beginning. Motions that are too stiff for the step do not react to the jump here; they

@@ -2,7 +2,7 @@
 
 The rigid motions follow from the mesh and the held degrees of freedom (`free_motions`). A body with
 rigid motions has a singular stiffness, so the eigenvalue solver works on K + σM, and the rigid
-motions are projected out of its result. The shift σ follows from a Rayleigh-Ritz estimate.
+motions are projected out of the computed modes. The shift σ follows from a Rayleigh-Ritz estimate.
 Sylvester's law of inertia proves that all modes were found, including rigid motions.
 """
 
@@ -113,9 +113,10 @@ def _without_rigid_energy(
 
     A slow mode of a thin held body is for the most part a rigid motion, which has no energy but
     multiplies the round-off in K. With modes Ψ and rigid motions R, the energy of Ψ is that of
-    Ψ - R A; A minimizes the estimate of the round-off (see `round_off`). The second result is this
-    estimate for the first ω², plus the square of its first estimate, `errors`, divided by its
-    distance from `result.limit`: round-off also mixes the first mode with modes above this limit.
+    Ψ - R A; A minimizes the estimate of the round-off (see `round_off`). The second result is the
+    minimal estimate for the first ω², plus the square of the estimate without A, `errors`, divided
+    by the distance of this ω² from `result.limit`: round-off also mixes the first mode with modes
+    above this limit.
     """
     vectors, comm = result.vectors, problem.comm
     diagonal = problem.stiffness.getDiagonal()

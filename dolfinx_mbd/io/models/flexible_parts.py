@@ -148,7 +148,7 @@ def mesh_fields(
     fields: Mapping[str, Declared],
     kinds: tuple[str, ...],
 ) -> dict[str, Any]:
-    """Return the checked fields of a mesh, of which one of `kinds` is its source.
+    """Return the checked fields of a mesh; exactly one of the fields `kinds` is its source.
 
     Args:
         reader: Conversion of the document.
@@ -179,6 +179,7 @@ def mesh_fields(
         if not is_converted_later:
             result[key] = reader.value(fields[key], NO_KIND, value, at)
     if isinstance(result.get("rod"), dict):
+        # Fields of a `ConnectingRod`: lengths in m, the number `order`, truth value `split_big_end`
         lengths = Declared("rod", ("float", "bool"), REQUIRED, "", "m")
         result["rod"] = {
             k: reader.value(lengths, NO_KIND, v, (*place, "rod", k))
@@ -188,7 +189,10 @@ def mesh_fields(
 
 
 def material(reader: Reader, entry: Any, place: Place) -> Any:
-    """Return a material: its name, or the constants of a kind of `VALUES`.
+    """Return the material whose name, or whose type and constants, an entry contains.
+
+    The entry is the name of a known material such as steel, or its constants by name with a `type`
+    of `VALUES["Material"]`, by default isotropic. The result is a `Material` or an `Orthotropic`.
 
     Args:
         reader: Conversion of the document.

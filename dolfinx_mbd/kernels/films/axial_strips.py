@@ -1,24 +1,25 @@
 """Pressure of a short bearing along its axis at one angle, for any misalignment.
 
-Along r = z/l with l = L/2, the gap h = h₀ + h₁ r and the rate g = g₀ + g₁ r are linear, and the
-thickness H(h) with its slope σ = dH/dh is that of `thickness`. The pressure p = 6 μ l² φ follows
-from (H³ φ′)′ = σ g with φ = 0 at both ends. It is exact up to the error of the quadrature:
+Along r = z/l with l = L/2, the gap h = h₀ + h₁ r and its rate of squeeze g = g₀ + g₁ r are linear,
+with g = Ω ∂h/∂θ + 2 ∂h/∂t as in `short_bearing`. The thickness H(h) and its slope σ = dH/dh are
+those of `thickness`. The pressure p = 6 μ l² φ follows from (H³ φ′)′ = σ g with φ = 0 at both ends.
+It is exact up to the error of the quadrature:
 
     φ′ = (G − C)/H³,  G = ∫σ g dr,  C = ∫G/H³ dr / ∫1/H³ dr
 
 φ changes its sign at most once between the ends, because G − C has at most two zeros. The loads of
 the positive part, from a to b with φ = 0 at both, are −∫ (r − r₀) φ′ dr and −½ ∫ (r² − r₀²) φ′ dr.
-r₀ is the sign change; with this choice, the derivatives of the loads do not depend on that of r₀.
+r₀ is the sign change; with this choice, the derivative of r₀ does not enter those of the loads.
 
 For g = 0, the positive part of φ has no derivative with respect to g. The derivatives are then
 those of φ/2, the mean of the derivatives for g → 0 from both sides.
 
-The axis is divided into cells: where h is equal to the roughness s, because the law of the
-thickness changes there, and so that the distance from the pole of 1/H³ or of σ at most doubles in a
-cell. The quadrature in each cell, with the points and weights `rule` (2, points) on (−1, 1), has a
-relative error of about 1e-9. The moments of a cell are an array (5, 7). Row 0 contains ∫ rᵏ G/H³
-(`GROWTH`) and ∫ rᵏ/H³ (`CUBE`) for k = 0, 1, 2, and ∫ 1/H (`SHEAR`), rows 1 to 4 their derivatives
-with respect to h₀, h₁, g₀, g₁.
+The axis is divided into cells. One edge is where h is equal to the roughness s, because the law of
+the thickness changes there. The cells are so short that the distance from the pole of 1/H³ or of σ
+at most doubles in each. The quadrature in each cell, with the points and weights `rule` (2, points)
+on (−1, 1), has a relative error of about 1e-9. The moments of a cell are an array (5, 7). Row 0
+contains ∫ rᵏ G/H³ (`GROWTH`) and ∫ rᵏ/H³ (`CUBE`) for k = 0, 1, 2, and ∫ 1/H (`SHEAR`), rows 1 to 4
+their derivatives with respect to h₀, h₁, g₀, g₁.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ from dolfinx_mbd.kernels.small_vectors import Array
 
 
 class Line(NamedTuple):
-    """Gap h₀ + h₁ r and rate of squeeze g₀ + g₁ r along the axis at one angle."""
+    """Gap h₀ + h₁ r (m) and its rate of squeeze g₀ + g₁ r (m/s) along the axis at one angle."""
 
     h0: float
     h1: float

@@ -151,7 +151,7 @@ class FiniteBearing(FilmBearing):
 
     @property
     def content(self) -> Array:
-        """Thickness of the oil at the nodes of the grid at the last evaluation, flat, m."""
+        """Thickness of the oil at the nodes after the last evaluation, m; −1 in full gaps."""
         assert isinstance(self.grid, MassConservingGrid)
         return self.grid.content().ravel()
 

@@ -259,14 +259,15 @@ def bore_contact(
         clearance: Radial clearance: radius of the bore minus radius of the pin, m.
         radius: Radius of the pin, m; friction acts at this radius.
         law: Law of the force of the whole pin; `line_stiffness` computes the stiffness.
-        length: Length of the pin, m; 0 for a contact at one point.
-        slices: Number of slices.
+        length: Length of the pin, m; 0 for a contact at one point, which has one slice.
+        slices: Number of slices; a pin with a length needs at least two.
         bore: Elastic bore, `body.bore("big_end")` of a body with pressure modes. The pin presses on
-            it over 120° about the angle of contact, over the whole length of the bore. The law must
-            have no friction; radius and length are not used.
+            it on an arc of 120° around the point of contact, over the whole length of the bore.
+            The law must have no friction. Radius and length are checked but not used.
 
     Raises:
-        InputError: An argument is invalid, or there are several slices but no length.
+        InputError: An argument is invalid; or, without `bore`, there are several slices but no
+            length, or a length but only one slice.
 
     Example:
         >>> law = mbd.ContactLaw(mbd.mechanism.line_stiffness(0.02, mbd.STEEL), exponent=1.0)

@@ -34,11 +34,14 @@ class EngineCrank:
             ``main_1``, ``main_2``, ...
         pins: Names of the interfaces at the pins; by default ``pin_1``, ``pin_2``, ... Each pin
             belongs to one cylinder, or to two successive cylinders.
-        flange: Name of the interface to which the flywheel is fixed.
-        nose: Name of the interface to which the torsional damper is fixed.
+        flange: Name of the interface to which the flywheel is fixed. Only an engine with a flywheel
+            needs it.
+        nose: Name of the interface to which the torsional damper is fixed. Only an engine with a
+            damper needs it.
 
     Raises:
-        InputError: The body has no such interfaces, or their axes are not along z.
+        InputError: The body has no such interfaces at main journals or pins, or the z axis of one
+            of them is not along z. An engine raises it for a missing flange or nose.
 
     Example:
         >>> from dolfinx_mbd.body import Interface

@@ -8,9 +8,10 @@ solution on the allowed motions is
 
     A⁻¹ f = A_held⁻¹ f + Ψ (ΨᵀAΨ)⁻¹ Ψᵀf
 
-This formula requires one solve. Free averaged interfaces impose no constraint. Let C be the matrix
-that averages u to (d, θ). A wrench F on a free averaged interface acts as the tractions Cᵀ F; their
-work is F·(d, θ). On a rigid interface only the resultants of the nodal forces matter.
+This formula requires one solve. Free averaged interfaces impose no constraint. Let Lᵀ be the matrix
+that averages u to (d, θ), see `interface_rows`. A wrench F on a free averaged interface acts as the
+nodal forces L F; their work is F·(d, θ). On a rigid interface only the resultants of the nodal
+forces matter.
 """
 
 from __future__ import annotations
@@ -43,10 +44,11 @@ def interface_rows(problem: ElasticProblem, interface: MeshInterface) -> Array:
 class SupportedMatrix:
     """Factorized symmetric matrix on the motions that the interfaces allow.
 
-    `free` states whether the matrix vanishes for rigid motions, as a stiffness does; a matrix that
-    includes mass does not. If `floating` is True, the supports also allow rigid motions, and the
-    solution for balanced loads is determined up to a rigid motion. `constraint` contains the
-    constraint modes of all interfaces.
+    `held` contains the names of the held interfaces; the others are free. `free` states whether the
+    matrix vanishes for rigid motions, as a stiffness does; a matrix that includes mass does not. If
+    `floating` is True, the supports also allow rigid motions, and the solution for balanced loads
+    is determined up to a rigid motion. `constraint` contains the constraint modes of all
+    interfaces.
     """
 
     def __init__(

@@ -87,9 +87,10 @@ class MotionState(NamedTuple):
 class MotionStepper:
     """Steps of constant size.
 
-    `tolerance` is the error of the linear system of a step, relative to the largest displacement
-    and velocity so far. `steps` is the number of steps, `solves` the number of solves with the
-    factorized S, and `most_solves` the largest number of these solves in one step.
+    `tolerance` is the permitted error of the displacements and velocities due to the iterative
+    solution of the linear system of a step, relative to the largest norm of each so far. `steps` is
+    the number of steps, `solves` the number of solves with the factorized S, and `most_solves` the
+    largest number of these solves in one step.
     """
 
     def __init__(

@@ -191,6 +191,7 @@ def test_redundant_constraints_can_be_left_out(redundant: str) -> None:
     if redundant == "keep":
         assert norms[id(run)] <= norms[id(plain)] * (1 + 1e-9)
     a = run.sensor("piston", (0, 0, 0), "acceleration")
+    # the forces of the integrator belong to accelerations with errors of order dt², see `projected`
     pull = run.projected().joint("piston pin").force
     # The force is in the axes of the rod, which has the direction (cos, sin)
     direction = run.sensor("piston", "pin") - run.sensor("rod", "a")
