@@ -183,7 +183,8 @@ class Corrector:
         """Renew films and axes in the factor after a residual; return whether it contains films.
 
         A factor without films is not changed. The renewed films are those in elastic bores whose
-        forces are inaccurate. The axes of bodies and joints are renewed once in a step. Call it with the factor of a step of the same length.
+        forces are inaccurate. The axes of bodies and joints are renewed once in a step. Call it
+        with the factor of a step of the same length.
         """
         if not isinstance(self.factor, FilmFactor):
             return False

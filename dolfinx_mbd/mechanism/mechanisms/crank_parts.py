@@ -167,8 +167,8 @@ def rotation_about_z(angle: float) -> Array:
 def linear_torque(stall: float, no_load_speed: float) -> Torque:
     """Return the torque of a motor with a linear characteristic, M = M₀ (1 − ω/ω₀).
 
-    If M₀ and ω₀ have the same sign, the motor drives between standstill and ω₀, and brakes faster
-    and reversed rotation. With opposite signs, the torque drives the crank away from ω₀.
+    If M₀ and ω₀ have the same sign, the motor drives between standstill and ω₀, and brakes at a
+    higher speed and in reverse. With opposite signs, the torque drives the crank away from ω₀.
 
     The paper of the three-cylinder engine (Mathematics 13 (2025) 2797) states M₀ = −170000 N mm and
     ω₀ = 100 without a unit, which 6000 rpm in its text show to be revolutions per second. Hence use
@@ -207,10 +207,10 @@ def create_drive(
     angle: float,
     joint: str = "main",
 ) -> tuple[list[Driver], list[JointLoad]]:
-    """Return lists with a driver and without a load, or without a driver and with a torque.
+    """Return a list with the driver and one with the torque of a joint; one of the lists is empty.
 
-    Driver or torque is named ``drive`` and acts on `joint`. Exactly one of `speed` (rad/s, or a
-    motion) and `torque` (N m) is not None. `angle` (rad) is the initial angle for a number `speed`.
+    Driver or torque is named ``drive``. Exactly one of `speed` (rad/s, or a motion) and `torque`
+    (N m, or a function) is not None. `angle` (rad) is the initial angle for a number `speed`.
     """
     if (speed is None) == (torque is None):
         raise InputError("give either the crank's speed (rad/s) or the torque that drives it (N m)")

@@ -106,7 +106,7 @@ def test_films_with_accurate_forces_keep_their_derivatives() -> None:
     steps, state = stepper()
     corrector, eqs = steps.corrector, steps.assembler
     zero = np.zeros(steps.system.num_velocities)
-    # state, step, time, derivatives, increments and algorithmic accelerations, which have no effect
+    # the last two, increments and algorithmic accelerations, have no effect on the renewal
     step = Step(state, DT, state.time, steps.formulas.derivatives(DT), zero, zero)
     eqs.put(state)
     eqs.residual(state.time)
