@@ -29,7 +29,7 @@ results = tutorials.results_folder("engine_block")
 # +
 fine: Any = {"size": 0.012, "per_circle": 6} if full else {"size": 0.016, "per_circle": 4}
 shaft = mbd.geometry.Crankshaft(throw_angles=[0, np.pi, np.pi, 0], fillet=0.003, order=1, **fine)
-case = mbd.geometry.Crankcase(bays=4, size=0.014 if full else 0.025, order=1)
+case = mbd.geometry.Crankcase(bays=4, size=0.014 if full else 0.025, order=1)  # the body "block"
 along_z, along_x = (mbd.InterfaceSpec(kind="averaged", axes=a) for a in ((0, 0, 1), (1, 0, 0)))
 z = case.main_positions
 mains = {f"main_{k + 1}": replace(along_z, point=(0, 0, z[k])) for k in range(5)}

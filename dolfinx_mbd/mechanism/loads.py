@@ -21,7 +21,7 @@ from dolfinx_mbd.checks import array, choice, function, instance, number, reject
 from dolfinx_mbd.checks import name as checked_name
 from dolfinx_mbd.errors import InputTypeError
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.kernels.columns import DISPLACEMENT, ON_FIRST, ON_SECOND, ROTATION, SPIN, VELOCITY
+from dolfinx_mbd.kernels.columns import DISPLACEMENT, ROTATION, SPIN, VELOCITY
 from dolfinx_mbd.kernels.rotations import exp_rotation, skew
 from dolfinx_mbd.mechanism.expressions.functions import (
     JOINT_VARIABLES,
@@ -103,7 +103,7 @@ def slopes(
 ) -> tuple[float, float]:
     """Return the derivatives of `function(s, rate)` by central differences.
 
-    `step` is the step of s, by default 1e-6 times its size, which is taken as 0.01 or more.
+    `step` is the step of s, by default 1e-6 times |s|, but at least 1e-8.
     """
     h, h_rate = step or 1e-6 * max(1e-2, abs(s)), 1e-6 * max(1.0, abs(rate))
     by_s = (function(s + h, rate) - function(s - h, rate)) / (2 * h)
@@ -112,7 +112,7 @@ def slopes(
 
 
 Value = ArrayLike | Callable[[float, FrameMotion], ArrayLike]
-"""Three components, or a function of time and of the motion of a frame that returns them."""
+"""Three components, or a function of the time and the motion of a frame, which returns them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +136,7 @@ class FrameLoad(Load):
         >>> weight = mbd.mechanism.FrameLoad("weight", rod.frame("right"), (0, -9.81, 0))
     """
 
-    port: ClassVar[Port] = "frame"
+    port: ClassVar[Port] = "frame"  # on what the load acts
     run_quantities: ClassVar[Quantities] = LOAD
     name: str
     frame: FrameRef
@@ -187,7 +187,7 @@ class FrameLoad(Load):
         return self
 
     def inputs(self) -> Iterator[LoadInput]:
-        """Yield the components of the value."""
+        """Yield the three components of the value, which may be any finite numbers."""
         unit = "N" if self.kind == "force" else "N m"
         for k, x in enumerate("xyz"):
             yield LoadInput(f"{self.name}.{x}", "value", k, unit, any_number=True)
@@ -202,7 +202,10 @@ class FrameLoad(Load):
         return np.concatenate([value, zero] if self.kind == "force" else [zero, value])
 
     def derivatives(self, t: float, motion: FrameMotion, length: float) -> tuple[Array, Array]:
-        """Return the derivatives with respect to pose and velocity of the frame, (6, 6) each."""
+        """Return the derivatives with respect to pose and velocity of the frame, (6, 6) each.
+
+        `length` (m) is the largest coordinate of a frame, for the steps of differences.
+        """
         if not callable(self.value):
             D = np.zeros((6, 6))
             if self.axes == "frame":
@@ -210,7 +213,7 @@ class FrameLoad(Load):
                 D[:3, 3:], D[3:, 3:] = -skew(wrench[:3]), -skew(wrench[3:])
             return D, np.zeros((6, 6))
         derivative = motion_derivatives(lambda moved: self.wrench(t, moved), motion, length)
-        return derivative[:, ON_FIRST], derivative[:, ON_SECOND]
+        return derivative[:, :6], derivative[:, 6:]  # by position and rotation, by their rates
 
 
 def motion_derivatives(
@@ -218,8 +221,8 @@ def motion_derivatives(
 ) -> Array:
     """Return the derivatives (m, 12) of a function (m,) with respect to the motion of a frame.
 
-    They are central differences for position, rotation, velocity and omega; the step for positions
-    is 1e-6 times `length` (m).
+    They are central differences for position, rotation, velocity and omega. The step for positions
+    is 1e-6 times `length` (m), the largest coordinate of a frame in the mechanism.
     """
     speed = max(1.0, float(np.abs(motion.velocity).max()), float(np.abs(motion.omega).max()))
     steps = 1e-6 * np.repeat([length, 1.0, speed], [3, 3, 6])
@@ -270,7 +273,7 @@ class JointForce(Load):
     m), its rate and the states (m,).
     """
 
-    port: ClassVar[Port] = "joint"
+    port: ClassVar[Port] = "joint"  # on what the load acts
     joint: str
     motion: AxisMotion | None
 
@@ -418,7 +421,7 @@ class JointLoad(JointForce):
         return self
 
     def inputs(self) -> Iterator[LoadInput]:
-        """Yield the only input, which sets the value."""
+        """Yield the only input, which sets the value to any finite number."""
         unit = self._input_unit("value")
         yield LoadInput(self.name, "value", unit=unit, any_number=True)
 

@@ -1,8 +1,9 @@
 """A valid call of every public function, class and method that users call.
 
 The campaign starts from these calls and replaces one argument at a time. The table maps a name to
-a function of a `Bench`, which returns what is called and its arguments by keyword (those of ``*x``
-as a tuple under ``"*x"``). A test compares the names with what the package exports.
+a function of a `Bench`, which returns what is called and its arguments by keyword. Those of a
+parameter ``*names`` are a tuple with the key ``"*names"``. A test compares the names with what the
+package exports.
 """
 
 from __future__ import annotations
@@ -609,6 +610,7 @@ BODIES: dict[str, Call] = {
          "motion": np.zeros((6, 2))},
     ),
     "LinearizedBody.poles": lambda b: (mbd.body.linearize_body(b.rod).poles, {}),
+    # moment (3,) on the undeformed body, and its changes `moments` (2, 3) per elastic coordinate
     "LoadPattern": lambda b: (
         body.LoadPattern,
         {"name": "wind", "force": np.ones(3), "moment": np.zeros(3), "modes": np.zeros(2),

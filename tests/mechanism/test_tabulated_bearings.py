@@ -128,7 +128,10 @@ def rotor(speed: float, **options: Any) -> mbd.System:
 
 @pytest.mark.parametrize("speed", [150.0, 300.0, 600.0])
 def test_a_rotor_moves_as_its_coefficients_say(speed: float) -> None:
-    """The exact solution of M ẍ + C ẋ + K x = 0; beyond the table with the nearest speed."""
+    """The motion is the exact solution of M ẍ + C ẋ + K x = 0.
+
+    Beyond the table, C and K are those of the nearest speed.
+    """
     system = rotor(speed, outside="nearest")
     run = mbd.simulate(system, t_end=0.02, dt=2e-5)
     K, C = mbd.mechanism.BearingTable.read(FILES / "table.csv").matrices(speed)[0][:, :2, :2]

@@ -116,12 +116,13 @@ def test_bad_sensors(run: Solution) -> None:
 
 
 def test_joint_forces_obey_newton(run: Solution) -> None:
-    """The forces of pin and guide on the piston are its mass times acceleration minus gravity."""
+    """The forces of pin and guide on the piston are m (a − g), with the gravity vector g."""
     pin = np.einsum("tij,tj->ti", _rod_axes(run), run.joint("piston pin").force)
+    # the x, y and z axes of the guide are the global y, z and x axes
     guide = run.joint("guide").force @ np.array([[0, 1.0, 0], [0, 0, 1], [1, 0, 0]])
     a = run.sensor("piston", (0, 0, 0), "acceleration")
-    weight = np.array([0, -STANDARD_GRAVITY, 0])
-    expected = 0.0755 * (a - weight)
+    gravity = np.array([0, -STANDARD_GRAVITY, 0])
+    expected = 0.0755 * (a - gravity)
     assert np.allclose(pin + guide, expected, atol=2e-6 * np.abs(expected).max())
 
 

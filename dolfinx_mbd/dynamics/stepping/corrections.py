@@ -180,10 +180,11 @@ class Corrector:
             self.corotation.stop()
 
     def renew_films(self, step: Step) -> bool:
-        """Renew only films and axes in the factor after a residual; return False without films.
+        """Renew films and axes in the factor after a residual; return whether it contains films.
 
-        The films are those in elastic bores whose forces are inaccurate. The axes of bodies and
-        joints are renewed once in a step. Call it with the factor of a step of the same length.
+        A factor without films is not changed. The renewed films are those in elastic bores whose
+        forces are inaccurate. The axes of bodies and joints are renewed once in a step. Call it
+        with the factor of a step of the same length.
         """
         if not isinstance(self.factor, FilmFactor):
             return False

@@ -12,8 +12,11 @@ GIB = 1024.0**3  # bytes
 BASE_MEMORY = 0.2  # the programs, GiB
 MATRIX_MEMORY = 1.63  # matrices and vectors of a million dofs, GiB
 FACTOR_MEMORY, SINGLE_FACTOR_MEMORY = 9.1, 6.1  # CHOLMOD's factor of a million dofs, GiB
-BODY_MEMORY, ENTRY_FACTOR = 3.4, 1.12  # with a known factor: GiB per million dofs, bytes per byte
-SHARED_MEMORY = 0.25, 2.8, 11.5  # MUMPS: programs of each rank, matrices, factor, GiB
+# For a factor with a known number of entries: matrices and vectors of a million dofs in GiB, and
+# memory for the factor relative to the bytes of its entries
+BODY_MEMORY, ENTRY_FACTOR = 3.4, 1.12
+# For MUMPS on several ranks: programs of each rank, matrices and factor of a million dofs, GiB
+PARALLEL_MEMORY = 0.25, 2.8, 11.5
 
 
 def factorization_memory(
@@ -37,8 +40,8 @@ def factorization_memory(
     On P ranks, where MUMPS factorizes, the model is m = 0.25 P + 2.8 n + 11.5 n^(4/3) GiB; 1.0245
     million dofs needed 15.3 GiB on two ranks. Thin bodies and bodies in the plane need less.
 
-    With `single`, the factor has single precision, and the last coefficient is 6.1: 3.5 GiB for
-    504,117 dofs (measured: 3.57) and 8.2 GiB for 1,026,216 (measured: 8.0).
+    With `single`, the factor on one rank has single precision, and the coefficient of n^(4/3) is
+    6.1: 3.5 GiB for 504,117 dofs (measured: 3.57) and 8.2 GiB for 1,026,216 (measured: 8.0).
 
     The factor of a stout body is larger than that of a rod. If its number of `entries` is known
     (`cholmod.expected_entries`), the memory on one rank is 0.2 + 3.4 n GiB and 1.12 times the bytes
@@ -51,7 +54,7 @@ def factorization_memory(
     base, matrices = BASE_MEMORY, MATRIX_MEMORY
     factor = SINGLE_FACTOR_MEMORY if single else FACTOR_MEMORY
     if num_ranks > 1:
-        base, matrices, factor = SHARED_MEMORY
+        base, matrices, factor = PARALLEL_MEMORY
     return GIB * (base * num_ranks + matrices * millions + factor * millions ** (4 / 3))
 
 
@@ -66,7 +69,10 @@ def free_memory(comm: MPI.Comm) -> float:
 
 
 def _available() -> float:
-    """Return the memory of this node without that of programs, bytes; files' cache is free."""
+    """Return the memory that is available to programs on this node, bytes.
+
+    On Linux it includes memory with cached files, which the system releases when it is needed.
+    """
     with suppress(OSError):
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):

@@ -2,14 +2,14 @@
 
 Between surfaces whose heights have the combined standard deviation σ (Patir and Cheng),
 
-    div(φ h³/12μ grad p) = ½ Ω ∂(h_T + σ (2 V − 1) φ_s)/∂θ + ∂h_T/∂t,    shear stress μ Ω R φ_f/h
+    div(φ h³/(12μ) grad p) = ½ Ω ∂(h_T + σ (2 V − 1) φ_s)/∂θ + ∂h_T/∂t,    shear stress μ Ω R φ_f/h
 
 with the mean gap h_T of Gaussian surfaces, the factors φ around and along the bore, the shear flow
 factor φ_s, and the part V of σ² on the journal. φ = 1 − C e^{−r h/σ}, or 1 + C (h/σ)^{−r} for
 patterns along the flow; φ_s = A₁ x^{a₁} e^{−a₂ x + a₃ x²} with x = h/σ ≤ 5, and A₂ e^{−x/4} above.
 Below h = σ, where these fits are not valid, φ is that at h = σ, and φ_s is proportional to h_T.
-φ_f = h ∫ f(δ)/(h + δ) dδ is that of heights with the density f = 35/96 (1 − δ²/9σ²)³/σ, where gaps
-below σ/100 do not count. Without flow factors, all thicknesses are H(h) of `thickness`.
+φ_f = h ∫ f(δ)/(h + δ) dδ is that of heights with the density f = 35/96 (1 − δ²/(9σ²))³/σ, where
+gaps below σ/100 do not count. Without flow factors, all thicknesses are H(h) of `thickness`.
 
 References:
     N. Patir, H. S. Cheng, An average flow model for determining effects of three-dimensional
@@ -39,7 +39,7 @@ from dolfinx_mbd.kernels.films.thickness import thickness
 from dolfinx_mbd.kernels.small_vectors import Array
 
 _SHEAR_JOIN = 5.0  # h/σ at which the fit of φ_s changes
-_SERIES = 4.0  # h/3σ above which φ_f is a series of moments of the density
+_SERIES = 4.0  # h/(3σ) above which φ_f is a series of moments of the density
 _LEAST_MEAN = -3.0  # h/σ below which the mean gap is continued by a hyperbola
 
 
@@ -78,7 +78,10 @@ def _flow_factor(x: float, C: float, r: float) -> tuple[float, float]:
 
 @inner_kernel
 def _flow_thickness(H: float, slope: float, s: float, C: float, r: float) -> tuple[float, float]:
-    """Return φ^⅓ H and its derivative with respect to h."""
+    """Return φ^⅓ H, for the thickness H and s = σ, and its derivative with respect to the gap h.
+
+    `slope` is dH/dh. C and r are the constants of φ, which is evaluated at H/σ, but not below 1.
+    """
     x = H / s
     factor, by = _flow_factor(max(x, 1.0), C, r)
     if x < 1.0:
@@ -114,12 +117,14 @@ def _shear_flow(x: float, values: Array) -> tuple[float, float]:
 
 @inner_kernel
 def friction_factor(z: float) -> tuple[float, float]:
-    """Return φ_f and its derivative at z = h/3σ, by integration of f over the heights."""
+    """Return φ_f and its derivative at z = h/(3σ), by integration of f over the heights."""
     if z > _SERIES:
         y = 1.0 / (z * z)
         rest = y * (1.0 / 9.0 + y * (1.0 / 33.0 + y * (5.0 / 429.0 + y * 7.0 / 1287.0)))
         slope = 1.0 / 9.0 + y * (2.0 / 33.0 + y * (15.0 / 429.0 + y * 28.0 / 1287.0))
         return 1.0 + rest, -2.0 * y / z * slope
+    # φ_f = 35/32 z ((1 − z²)³ log + rest). `rest_by` is the derivative of `rest`, plus (1 − z²)³
+    # times that of the logarithm
     square = 1.0 - z * z
     if z > 1.0:
         log = math.log((z + 1.0) / (z - 1.0))

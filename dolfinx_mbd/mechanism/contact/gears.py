@@ -6,8 +6,9 @@ wheel, both in the first frame, the teeth overlap along the line of action by
     δ = ±u − b/2 − B (inv α − inv α₀),    u = −B ψ + r₂ β,    cos α = |B|/a,    B = r₁ + r₂
 
 on the two flanks. r₁ and r₂ are the radii of the base circles (r₂ < 0 for a ring gear), b is the
-backlash, and inv α = tan α − α. u is reduced by multiples of the base pitch, because all teeth are
-equal. The gradient of δ gives the line of action, so that the force between the axes is exact, too.
+backlash, and inv α = tan α − α. u is reduced by its value in the middle of the backlash, `offset`,
+and by multiples of the base pitch, because all teeth are equal. The gradient of δ gives the line of
+action, so that the force between the axes is exact, too.
 """
 
 from __future__ import annotations
@@ -57,21 +58,24 @@ class GearPair(LawElement, ContactElement):
 
     The wheels rotate about the z axes of their frames, which must be parallel. Joints hold the
     axes, for example on a planet carrier. Each flank pushes with the force k δ (1 + χ δ̇) and never
-    pulls; see `ContactLaw`. A stiffness that varies over a tooth does work on the wheels, which
-    `dissipated` of the history then contains with the opposite sign.
+    pulls; see `ContactLaw`. A stiffness that varies over a tooth also does work on the wheels. This
+    work is part of `dissipated` in the history, with the opposite sign.
 
     Attributes:
         name: Name in the system.
         first: Frame in the centre of the first wheel.
         second: Frame in the centre of the second wheel.
-        teeth: Numbers of teeth; the second number is negative for a ring gear around the first.
+        teeth: Numbers of teeth, the first positive. For a ring gear around the first wheel, the
+            second number is minus that of the ring, which has more teeth than the first wheel.
         module: Module, m; the reference diameter is the module times the number of teeth.
         stiffness: Stiffness k along the line of action, N/m: a number, or three or more values at
             equal distances over one tooth, repeated periodically.
         damping: Factor χ, s/m.
         backlash: Backlash b along the line of action at the reference distance of the axes, m.
         pressure_angle: Pressure angle α₀ at the reference distance, rad; by default 20°.
-        offset: Value of −B ψ + r₂ β in the middle of the backlash, m; by default the initial one.
+        offset: Value of −(r₁ + r₂) ψ + r₂ β in the middle of the backlash, m; by default the
+            initial one. r₁ and r₂ are the base radii, ψ is the angle of the line of centres and β
+            that of the x axis of the second frame, both measured in the first frame.
 
     Raises:
         InputError: An argument is invalid. `System` raises it if the axes are not parallel, or if

@@ -167,12 +167,16 @@ def rotation_about_z(angle: float) -> Array:
 def linear_torque(stall: float, no_load_speed: float) -> Torque:
     """Return the torque of a motor with a linear characteristic, M = M₀ (1 − ω/ω₀).
 
-    The paper of the three-cylinder engine (Mathematics 13 (2025) 2797) states M₀ = −170000 N mm,
-    and ω₀ = 100 without a unit.
+    If M₀ and ω₀ have the same sign, the motor drives between standstill and ω₀, and brakes at a
+    higher speed and in reverse. With opposite signs, the torque drives the crank away from ω₀.
+
+    The paper of the three-cylinder engine (Mathematics 13 (2025) 2797) states M₀ = −170000 N mm and
+    ω₀ = 100 without a unit, which 6000 rpm in its text show to be revolutions per second. Hence use
+    170 N m and 2π·100 rad/s for a crank with positive speed; see the demo `papers/engine_torque`.
 
     Args:
         stall: Torque M₀ at rest, N m.
-        no_load_speed: Speed ω₀ without torque, rad/s; above it the motor brakes.
+        no_load_speed: Speed ω₀ without torque, rad/s.
 
     Raises:
         InputError: An argument is not a number, or the no-load speed is zero.
@@ -188,7 +192,11 @@ def linear_torque(stall: float, no_load_speed: float) -> Torque:
 
 
 def guide_frame(offset: float, z: float = 0.0, bank: float = 0.0) -> Frame:
-    """Return the frame of the guide of a piston pin on the ground; see `CylinderParts.create`."""
+    """Return the frame of the ground or block along whose z axis the pin of a piston moves.
+
+    The line of the pin has the distance `offset` (m) from the axis of the shaft and the position
+    `z` (m) along it. `bank` (rad) is the angle of the line; see `CylinderParts.create`.
+    """
     A = rotation_about_z(bank)
     return Frame(A @ (0.0, offset, z), A @ ALONG_X)
 
@@ -199,7 +207,11 @@ def create_drive(
     angle: float,
     joint: str = "main",
 ) -> tuple[list[Driver], list[JointLoad]]:
-    """Return the driver (speed in rad/s, or motion) or the torque (N m) of a joint, ``drive``."""
+    """Return a list with the driver and one with the torque of a joint; one of the lists is empty.
+
+    Driver or torque is named ``drive``. Exactly one of `speed` (rad/s, or a motion) and `torque`
+    (N m, or a function) is not None. `angle` (rad) is the initial angle for a number `speed`.
+    """
     if (speed is None) == (torque is None):
         raise InputError("give either the crank's speed (rad/s) or the torque that drives it (N m)")
     if callable(speed):
@@ -218,8 +230,8 @@ class CylinderParts:
 
     rod: ReducedBody
     ends: tuple[str, str]  # names of the rod's interfaces at the crank and at the piston
-    damping_ratio: float | None  # damping ratio of the rod's modes
-    stiffening: bool | None  # whether geometric stiffening of the rod acts
+    damping_ratio: float | None  # of the rod's modes; None: the default of `FlexibleBody`
+    stiffening: bool | None  # whether geometric stiffening acts; None: if the rod has its data
     crank_radius: float  # m
     piston_mass: float  # kg
     piston_radius: float  # m

@@ -39,7 +39,7 @@ PLY = mbd.forms.Orthotropic(
 def body_of(
     model: mbd.ElasticModel, kinds: Any = "rigid", **options: Any
 ) -> mbd.reduction.Reduction:
-    """Return a reduction with two interfaces and stress modes."""
+    """Return a reduction with stress modes and two interfaces of the kind or kinds `kinds`."""
     ends: Any = mbd.InterfaceSpec.each(ENDS, kinds)
     result = mbd.reduce(
         model, interfaces=ends, num_modes=3, options=mbd.ReductionOptions(**options)
@@ -346,7 +346,7 @@ def test_shape_of_a_loaded_body(comm: MPI.Intracomm, kinds: str, load_modes: boo
     ("quantity", "kinds"), [("poisson", "rigid"), ("density", "rigid"), ("poisson", "averaged")]
 )
 def test_load_modes(comm: MPI.Intracomm, quantity: str, kinds: str) -> None:
-    """The static modes of loads depend on the material; interfaces balance one of the loads."""
+    """The static modes of loads depend on the material; one of the loads has no such mode."""
 
     def make(s: float) -> mbd.reduction.Reduction:
         mesh = box(comm)
@@ -355,6 +355,7 @@ def test_load_modes(comm: MPI.Intracomm, quantity: str, kinds: str) -> None:
             "gas": mbd.reduction.pressure(mesh, "top"),
             "magnet": mbd.reduction.body_force((0.0, 2e3, 0.0)),
         }
+        # the reactions of the interface "right" balance a uniform pressure on it node by node
         loads["push"] = mbd.reduction.pressure(mesh, "right")
         return body_of(mbd.ElasticModel(mesh, material), kinds, loads=loads, load_modes=True)
 
@@ -378,15 +379,15 @@ def prestressed(
     x = ufl.SpatialCoordinate(mesh.mesh)
     quantity, size = PRESTRESS[case]
     material: Any = mbd.STEEL
-    stress: Any = mbd.forms.Temperature(4e7 * x[1] * x[1])
-    if quantity == "temperature":  # a uniform temperature of a uniform material has no stress
+    prestress: Any = mbd.forms.Temperature(4e7 * x[1] * x[1])  # 4e7 K/m²
+    if quantity == "temperature":  # a uniform temperature of a uniform material causes no stress
         material = mbd.forms.GradedMaterial(210e9, 0.3, 7850.0, "", 12e-6 * (1 + 1e3 * x[1] ** 2))
-        stress = mbd.forms.Temperature(size + s)
+        prestress = mbd.forms.Temperature(size + s)
     elif quantity == "prestress":
-        stress = 4e12 * (1 + s) * x[1] * x[1] * ufl.as_matrix(np.diag([1.0, 0, 0]).tolist())
+        prestress = 4e12 * (1 + s) * x[1] * x[1] * ufl.as_matrix(np.diag([1.0, 0, 0]).tolist())
     else:
         material = replace(mbd.STEEL, **{quantity: size + s})
-    return body_of(mbd.ElasticModel(mesh, material, prestress=stress))
+    return body_of(mbd.ElasticModel(mesh, material, prestress=prestress))
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ def with_driver() -> tuple[System, float]:
 
 
 def with_gravity_and_rates() -> tuple[System, float]:
-    """Return a slider-crank without a driver under gravity, and a time."""
+    """Return a slider-crank without a driver under gravity, and a time; tests choose the rates."""
     driven, _ = with_driver()
     return System(driven.bodies, driven.joints, gravity=(0, -9.81, 0)), 0.0
 
@@ -109,7 +109,7 @@ def elastic_residual(system: System, state: State) -> float:
 @pytest.mark.parametrize(
     ("mechanism", "rates"),
     [
-        (with_driver, {}),
+        (with_driver, {}),  # {}: no rate of a joint is prescribed
         (with_gravity_and_rates, {}),
         (with_gravity_and_rates, {"main": 300.0}),
         (with_swinging_driver_and_spring, {}),
@@ -119,7 +119,10 @@ def elastic_residual(system: System, state: State) -> float:
 def test_the_derivative_is_that_of_the_elastic_rows(
     mechanism: Any, rates: Mapping[str, float]
 ) -> None:
-    """The derivative equals differences of the residual after the constraints are restored."""
+    """The derivative of the elastic rows by the elastic coordinates equals their differences.
+
+    The constraints are restored after each step of the differences.
+    """
     system, t = mechanism()
     random = np.random.default_rng(0)
     e = system.elastic  # the velocities of elastic coordinates
@@ -128,16 +131,18 @@ def test_the_derivative_is_that_of_the_elastic_rows(
     restore(at, t, np.zeros(system.num_velocities), rates)
     v = at.v.copy()
     v[e] = 1e-2 * random.normal(size=len(e))
-    deformed = np.zeros(system.num_velocities)
-    deformed[e] = 3e-5 * random.normal(size=len(e))
-    at.move(at.q.copy(), deformed)
+    deformation = np.zeros(system.num_velocities)
+    deformation[e] = 3e-5 * random.normal(size=len(e))
+    at.move(at.q.copy(), deformation)
     restore(at, t, v, rates)
-    columns, slope = elastic_derivative(at, t, rates, 0.3)  # a length of the mechanism, m
+    # increments of all coordinates per unit of each elastic one, which satisfy the constraints, and
+    # derivative of the elastic rows; 0.3 m is a length of the mechanism
+    increments, slope = elastic_derivative(at, t, rates, 0.3)
     q, step = at.q.copy(), 1e-7
     for j in range(len(e)):
         rows = []
         for sign in (1.0, -1.0):
-            at.move(q, sign * step * columns[:, j])
+            at.move(q, sign * step * increments[:, j])
             restore(at, t, v, rates)
             at.residual(t)
             rows.append(at.rows[e].copy())
@@ -152,7 +157,10 @@ def test_the_derivative_is_that_of_the_elastic_rows(
 def test_independent_bodies_share_differences(
     create: Any, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rods of different cylinders share differences, and the derivative is the same."""
+    """Coordinates of rods in different cylinders are displaced together, with the same result.
+
+    `count` is the number of rods.
+    """
     system, t = create()
     state, at = consistent_state(system), Assembler(system)
     at.put(state)

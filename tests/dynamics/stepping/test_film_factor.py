@@ -106,6 +106,7 @@ def test_films_with_accurate_forces_keep_their_derivatives() -> None:
     steps, state = stepper()
     corrector, eqs = steps.corrector, steps.assembler
     zero = np.zeros(steps.system.num_velocities)
+    # the last two, increments and algorithmic accelerations, have no effect on the renewal
     step = Step(state, DT, state.time, steps.formulas.derivatives(DT), zero, zero)
     eqs.put(state)
     eqs.residual(state.time)
@@ -113,8 +114,9 @@ def test_films_with_accurate_forces_keep_their_derivatives() -> None:
     assert np.abs(forces).max() > 1.0 and isinstance(corrector.factor, FilmFactor)
     for error, renewed in ((0.0, False), (1e-6, False), (0.1, True)):
         (before,) = corrector.factor.blocks
+        # forces before the last correction, and predicted ones after it; `forces` are the true ones
         step.film_forces = np.zeros(len(forces)), (1.0 + error) * forces
-        assert corrector.renew_films(step)
+        assert corrector.renew_films(step)  # the factor contains films; they may be unchanged
         assert (corrector.factor.blocks[0] is not before) == renewed
 
 
@@ -134,7 +136,7 @@ def test_renewed_matrix_is_nearly_the_new_one() -> None:
         eqs.residual(state.time)
         if renew:
             step = Step(state, DT, state.time, derivatives, zero, zero)
-            assert corrector.renew_films(step)
+            assert corrector.renew_films(step)  # the factor contains films
         else:
             corrector.refactor(state.time, DT, zero, derivatives)
         assert corrector.factor is not None

@@ -35,7 +35,8 @@ def steps_code() -> str:
     """Return the C code of the steps.
 
     The first call after a change of its sources compiles them, which takes about a minute. The code
-    is stored beside the compiled kernels for later exports.
+    is stored for later exports, in the folder that the environment variable `NUMBA_CACHE_DIR` names
+    or in ``__pycache__`` beside this file.
 
     Raises:
         MissingFileError: numba is not installed.
@@ -46,6 +47,7 @@ def steps_code() -> str:
     if stored.is_file():
         return stored.read_text(encoding="utf-8")
     code = llvm_code()
+    # The mangled name of `mechanism` (see `_entry`); that of its wrapper for C begins with cfunc
     entry = re.search(r"^define [^\n]*@(_ZN[^\n(]*mechanism[^\n(]*)\(", code, re.M)
     assert entry is not None
     support = (Path(__file__).parent / "support.c").read_text(encoding="utf-8")
@@ -75,7 +77,7 @@ def _digest() -> str:
 def llvm_code() -> str:
     """Return the LLVM code of the steps.
 
-    A process of its own compiles it, because the options of numba hold for a process.
+    Another process compiles it, because `_OPTIONS` are environment variables of a whole process.
 
     Raises:
         SolverError: The compilation failed.
