@@ -474,7 +474,7 @@ def steady_and_periodic_motions() -> Iterator[Row]:
     yield from rows("SciPy", 1e-3, [value], {name: multipliers[0]})
     speed, steps = 200.0, 300
     engine, period = test_periodic.crank(speed=speed), 4 * np.pi / speed
-    options: Any = {"dt": period / steps, "tolerance": 1e-11}
+    options: Any = {"dt": period / steps, "tolerance": 1e-13}
     cycle = mbd.analyses.periodic(engine, period, closed=1e-11, **options)
     run = mbd.simulate(engine, t_end=100 * period, **options)
     forces = [[r.joint(j.name).force[-steps - 1 :] for j in engine.joints] for r in (cycle, run)]

@@ -18,9 +18,9 @@ from dolfinx_mbd import errors
 from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.errors import Error, warn
 from dolfinx_mbd.files import write_atomically
-from dolfinx_mbd.geometry import included_files
+from dolfinx_mbd.geometry import ConnectingRod, included_files
 from dolfinx_mbd.io.models.beam_entries import checked_beam, checked_places, reduced_beam
-from dolfinx_mbd.io.models.declarations import REQUIRED, Declared
+from dolfinx_mbd.io.models.declarations import REQUIRED, Declared, declared_fields
 from dolfinx_mbd.io.models.documents import Place, unknown
 from dolfinx_mbd.io.models.kinds import VALUES
 from dolfinx_mbd.io.models.values import NO_KIND, EntryError, Reader
@@ -179,12 +179,14 @@ def mesh_fields(
         if not is_converted_later:
             result[key] = reader.value(fields[key], NO_KIND, value, at)
     if isinstance(result.get("rod"), dict):
-        # Fields of a `ConnectingRod`: lengths in m, the number `order`, truth value `split_big_end`
-        lengths = Declared("rod", ("float", "bool"), REQUIRED, "", "m")
-        result["rod"] = {
-            k: reader.value(lengths, NO_KIND, v, (*place, "rod", k))
-            for k, v in result["rod"].items()
-        }
+        declared = declared_fields(ConnectingRod)
+        length = Declared("rod", ("float",), REQUIRED, "", "m")
+        for key, value in result["rod"].items():
+            at = (*place, "rod", key)
+            if key not in declared:
+                raise EntryError(at, unknown("field", key, declared))
+            field = length if "float" in declared[key].types else declared[key]
+            result["rod"] = result["rod"] | {key: reader.value(field, NO_KIND, value, at)}
     return result
 
 

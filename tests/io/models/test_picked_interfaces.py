@@ -115,3 +115,37 @@ def test_a_field_without_a_type_for_files_accepts_nothing() -> None:
     rule = _field("", Declared("law", ("Callable[[float], float]",), None, "", ""))
     jsonschema.Draft202012Validator.check_schema(rule)
     assert list(jsonschema.Draft202012Validator(rule).iter_errors(3))
+
+
+def with_rod(fields: str) -> str:
+    """Return the text of a model whose rod is a `ConnectingRod` with these fields."""
+    rod = f"rod: {{size: 20mm, {fields}}}"
+    names = "interfaces: [big_end, small_end]\n"
+    return TEXT.replace("mesh: rod.msh", rod).split("interfaces:")[0] + names
+
+
+def test_numbers_and_truth_values_of_a_rod(folder: Path) -> None:
+    """The order of the elements is a whole number, and lengths have units."""
+    text = with_rod("order: 1, split_big_end: true, big_bore: 44mm")
+    body: Any = read_model(written(folder, text)).system.bodies[0]
+    rod = mbd.ConnectingRod(size=0.02, order=1, split_big_end=True, big_bore=0.044)
+    mesh = mbd.build_mesh(rod, MPI.COMM_SELF)
+    ends = ["big_end", "small_end"]
+    named = mbd.reduce(mesh, mbd.STEEL, interfaces=ends, num_modes=2).body
+    np.testing.assert_allclose(body.reduced.frequencies, named.frequencies, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ("sizes: 3mm", "rod.sizes: unknown field 'sizes'; did you mean 'size'"),
+        ("order: 1.5", "rod.order: expected a whole number; got 1.5"),
+        ("order: true", "rod.order: expected a whole number"),
+        ("split_big_end: 1", "rod.split_big_end: expected true or false; got 1"),
+        ("big_bore: true", "rod.big_bore: expected a number"),
+        ("big_bore: 4kg", "rod.big_bore: "),
+    ],
+)
+def test_fields_of_a_rod_are_checked(folder: Path, fields: str, message: str) -> None:
+    with pytest.raises(ModelFileError, match=f"line 7: bodies.rod.reduced.{message}"):
+        read_model(written(folder, with_rod(fields)))
