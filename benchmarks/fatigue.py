@@ -58,7 +58,7 @@ def measure(points: int, instants: int, modes: int, planes: int, criterion: str)
     peak = comm.allreduce(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     if comm.rank == 0:
         cycles, least = float(result.cycles.mean()), float(result.hours.min())
-        sizes = {"start": before / 1e6, "memory": peak / 1e6}
+        sizes = {"start": before / 1024**2, "memory": peak / 1024**2}  # GB from KiB
         report({"s": seconds, "cpu": cpu, "cycles": cycles, "least": least, **sizes})
 
 

@@ -104,9 +104,11 @@ def large(cells: int, steps: int, *, fits: bool = True) -> dict[str, Any]:
 
 def large_row(runs: dict[str, list[dict[str, Any]]]) -> None:
     """Print a line of the table of the large rod."""
-    first = runs["two"][0]
-    text = f"| {first['dofs']:,} | {first['steps']} | {first['time']:.0f} "
-    print(f"{text}| {first['processor']:.0f} | **{first['memory'] / 1024**2:.2f}** |", flush=True)
+    samples = runs["two"]
+    first = samples[0]
+    text = f"| {first['dofs']:,} | {first['steps']} | {median(samples, 'time'):.0f} "
+    text += f"| {median(samples, 'processor'):.0f} "
+    print(f"{text}| **{median(samples, 'memory') / 1024**2:.2f}** |", flush=True)
 
 
 def rubber(cells: int, steps: int) -> dict[str, Any]:
@@ -164,11 +166,14 @@ def rubber_row(runs: dict[str, list[dict[str, Any]]]) -> None:
     first = samples[0]
     text = f"| {first['dofs']:,} | {first['steps']} "
     text += f"| **{median(samples, 'time'):.0f}** | {median(samples, 'processor'):.0f} "
-    for name in ("elastic_rows", "solution"):
-        text += f"| {first[name][0] / first['steps']:.1f}, {first[name][1]:.0f} "
-    text += f"| {first['factorize'][0]}, {first['factorize'][1]:.0f} "
+    names = "elastic_rows", "solution", "factorize"
+    spent = {name: np.median([run[name][1] for run in samples]) for name in names}
+    for name in names[:2]:
+        text += f"| {first[name][0] / first['steps']:.1f}, {spent[name]:.0f} "
+    text += f"| {first['factorize'][0]}, {spent['factorize']:.0f} "
     most, least = first["deflection"]
-    print(f"{text}| {most:.2f}, {least:.2f} | {first['memory'] / 1024**2:.2f} |", flush=True)
+    memory = median(samples, "memory") / 1024**2
+    print(f"{text}| {most:.2f}, {least:.2f} | {memory:.2f} |", flush=True)
 
 
 def measure(cells: int, steps: int, kind: str) -> dict[str, Any]:

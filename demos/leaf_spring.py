@@ -135,7 +135,6 @@ with tutorials.figure(results / "curves.png", columns=2) as (left, right):
     right.plot([y for _, y, _ in LOADS], frequencies, "o", label="mesh")
     right.set(xlabel="force (N)", ylabel="natural frequency (Hz)", xlim=(0, 125))
     left.legend()
-    left.legend()
     right.legend()
 # -
 

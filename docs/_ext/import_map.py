@@ -16,7 +16,7 @@ from sphinx.application import Sphinx
 
 NAME = "dolfinx_mbd"
 # Pixels; HEIGHT is that of a box, ROW the distance between the centres of two rows
-WIDTH, HEIGHT, GAP, ROW = 960, 34, 14, 78
+WIDTH, HEIGHT, ROW = 960, 34, 78
 
 
 def folder_of(module: str, names: set[str]) -> str | None:

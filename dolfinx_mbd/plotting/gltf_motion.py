@@ -173,9 +173,11 @@ class _Writer:
         lengths = np.linalg.norm(end - start, axis=1)
         close = mark.shape != "rod" and lengths[0] < 2 * mark.size
         if not mark.connects or close:
-            tubes = SHAPES["sleeve"](mark.size) if mark.connects else mark.tubes
+            tubes, place = mark.tubes, end
+            if mark.connects:
+                tubes, place = SHAPES["sleeve"](mark.size), 0.5 * (start + end)
             node = self._add_tubes(mark.name, mark.group, tubes)
-            self._move(node, end, np.array([_quaternion(axis) for axis in z]))
+            self._move(node, place, np.array([_quaternion(axis) for axis in z]))
             return
         tubes_at_start = [
             Tube(tube.points * [1, 1, lengths[0]], tube.radii, tube.sides) for tube in mark.tubes

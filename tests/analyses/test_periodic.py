@@ -57,10 +57,7 @@ def test_mathieu_chart(delta: float, epsilon: float) -> None:
     cycle = periodic(system, 2 * np.pi, dt=2 * np.pi / 1200)
     # ẍ + (a − 2q cos 2τ) x = 0 with t = 2τ; the sign of q only shifts the time
     a, q = 4 * delta, 2 * epsilon
-    stable = any(
-        mathieu_a(k, q) < a < mathieu_b(k + 1, q) or mathieu_b(k, q) < a < mathieu_a(k, q) < a
-        for k in range(1, 6)
-    ) or mathieu_a(0, q) < a < mathieu_b(1, q)
+    stable = any(mathieu_a(k, q) < a < mathieu_b(k + 1, q) for k in range(6))
 
     def rates(t: float, y: Any) -> list[float]:
         stiffness = delta + epsilon * np.cos(t)
@@ -109,7 +106,7 @@ def test_shaft_with_two_stiffnesses(ratio: float) -> None:
         assert cycle.stability == "unstable"
 
 
-def crank(damping_ratio: float = 0.01, speed: float = 200.0) -> mbd.System:
+def crank(speed: float = 200.0) -> mbd.System:
     """Return a one-cylinder engine with a flexible rod and gas pressure."""
     rod = slender_rod(length=0.3, side=0.012, young=7e10, density=2700.0, bending=2, axial=1)
     design = EngineDesign(crank_radius=0.04)

@@ -54,7 +54,7 @@ def test_a_drive_that_never_repeats() -> None:
         periodic(pendulum(decay), 2 * np.pi / 3, dt=0.01)
 
 
-def disc(stiffness: float = 40.0, weight: float = 0.0, law: str = "linear") -> mbd.System:
+def disc(stiffness: float = 40.0, weight: float = 0.0) -> mbd.System:
     """Return a disc on an isotropic support, which does not depend on the rotation about x."""
     frame = mbd.Frame((0, 0, 0), ALONG_X)
     ground = mbd.Ground({"o": frame})

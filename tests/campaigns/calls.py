@@ -916,11 +916,6 @@ RECOVERY: dict[str, Call] = {
 CALLS: dict[str, Call] = {
     **RECOVERY,
     **FATIGUE,
-    **FORMS,
-    **BODIES,
-    **MECHANISMS,
-    **MESHES,
-    **PICTURES,
     **STRENGTH,
     **FORMS,
     **BODIES,

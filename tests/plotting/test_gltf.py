@@ -12,7 +12,7 @@ from dolfinx_mbd import errors
 from dolfinx_mbd.analyses import simulate
 from dolfinx_mbd.dynamics import System
 from dolfinx_mbd.kernels.rotations import rotation_matrix
-from dolfinx_mbd.mechanism import Frame, Ground, RigidBody
+from dolfinx_mbd.mechanism import Frame, Ground, RigidBody, SpringDamper
 from dolfinx_mbd.mechanism.mechanisms import slider_crank
 from dolfinx_mbd.plotting import write_gltf
 from dolfinx_mbd.results import Solution
@@ -97,6 +97,20 @@ def test_gravity_points_downwards(gravity: tuple[float, float, float], tmp_path:
     np.testing.assert_allclose(last - first, (0.0, -fall, 0.0), atol=1e-5 * fall + 1e-6)
     if gravity[1] < 0:
         np.testing.assert_allclose(first, (1, 2, 3), atol=1e-6)
+
+
+def test_sleeve_of_a_short_spring_is_halfway(tmp_path: Path) -> None:
+    """A spring that is shorter than its mark is a sleeve between both frames."""
+    ground, c = Ground({"o": Frame(), "far": Frame((1, 0, 0))}), {"c": Frame()}
+    place, velocity = (0.01, 0, 0), (0, 0.1, 0)
+    ball = RigidBody("ball", 1.0, [0.1] * 3, frames=c, position=place, velocity=velocity)
+    spring = SpringDamper("spring", ground.frame("o"), ball.frame("c"), 100.0)
+    run = simulate(System([ground, ball], loads=[spring]), t_end=0.2, dt=0.01)
+    scene = Scene(write_gltf(run, tmp_path / "run.glb"))
+    for k in (0, 10, 20):
+        middle = 0.5 * run.body("ball").position[k]
+        centres = [points.mean(axis=0) for points in scene.surfaces(float(run.time[k]))]
+        assert np.linalg.norm(centres - middle, axis=1).min() < 1e-6
 
 
 def test_bad_requests_are_refused(run: Solution, tmp_path: Path) -> None:

@@ -94,9 +94,9 @@ class JointConstraints:
         """Return the values of the constraints, shape (nc,).
 
         The value of a rotation constraint is the sine of its error and also vanishes at half a
-        turn. An error above 1 rad is therefore replaced by an error of 1 rad about the same axis.
-        Later calls of `matrix` use the same replacement. The values of constraints on
-        velocities are zero.
+        turn. An error above 1 rad is therefore replaced by an error of 1 rad about the same axis;
+        about an oblique axis, errors up to 1.26 rad may remain. Later calls of `matrix` use the
+        same replacement. The values of constraints on velocities are zero.
         """
         p1, Q1, p2, Q2 = self._joint_frames()
         if self._rotation_entries.size:

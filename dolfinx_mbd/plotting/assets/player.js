@@ -425,6 +425,7 @@ function play(data) {
       if (!mark.connects || sleeve) {
         this.shape(mesh, sleeve ? "sleeve" : "shape", () => (sleeve ? mark.sleeve : mark.shape).map((k) => tubes[k]));
         mesh.position.copy(end);
+        if (sleeve) mesh.position.addScaledVector(along, -0.5); // halfway
         mesh.quaternion.setFromUnitVectors(Z, start.axis);
         mesh.scale.z = 1;
         return;

@@ -26,6 +26,7 @@ from dolfinx_mbd.fem.linalg.eigenvalues import lowest_modes
 from dolfinx_mbd.fem.linalg.factorization import cholesky, count_below
 from dolfinx_mbd.fem.linalg.sparse_matrices import constrain
 from dolfinx_mbd.forms import STEEL
+from tests.fem.linalg.solver_calls import calls_of_solvers
 from tests.models.bodies import box
 
 Array = np.ndarray
@@ -174,10 +175,12 @@ def test_slepc_continues_if_the_iteration_breaks_down(
     assert np.abs(values / expected - 1).max() < 1e-10
 
 
-def test_small_problems_use_slepc(comm: MPI.Intracomm) -> None:
+def test_small_problems_use_slepc(comm: MPI.Intracomm, monkeypatch: pytest.MonkeyPatch) -> None:
     """For 170 unknowns a Krylov space of some hundred vectors is too large."""
+    calls = calls_of_solvers(monkeypatch)
     exact = np.arange(1.0, 171.0)
     K, M = diagonal(comm, exact), diagonal(comm, np.ones(170))
     ksp = cholesky(K, prefix="lanczos_")
     values, _ = lowest_modes(K, M, ksp, 4, NONE, prefix="lanczos_")
     assert np.allclose(values, exact[:4], rtol=1e-9)
+    assert calls == ["eigensolver"]

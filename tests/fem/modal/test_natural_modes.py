@@ -19,6 +19,7 @@ from dolfinx_mbd.errors import AccuracyWarning
 from dolfinx_mbd.fem.assembly import elastic_problem
 from dolfinx_mbd.fem.modal.natural_modes import modal_analysis
 from dolfinx_mbd.forms import STEEL, Material, elastic_stiffness
+from tests.fem.linalg.solver_calls import calls_of_solvers
 from tests.models.bodies import box
 
 # CUBE: ω a √(ρ/G) of a cube with side a and ν = 0.3; BAR: frequencies of a bar in Hz.
@@ -165,17 +166,30 @@ def test_round_off_of_a_thin_strip_is_reported(comm: MPI.Intracomm) -> None:
         modal_analysis(box(comm), STEEL, num_modes=1, held=["left"])
 
 
-def test_dense_and_krylov_agree(comm: MPI.Intracomm) -> None:
-    """LAPACK computes more than half of all modes, SLEPc a few; the frequencies agree."""
-    mesh = box(comm, cells=(4, 2, 1), cell=CellType.tetrahedron)
-    few = modal_analysis(ElasticModel(mesh, STEEL, degree=1), num_modes=8)
-    # all elastic modes of 5·3·2 nodes
-    many = modal_analysis(ElasticModel(mesh, STEEL, degree=1), num_modes=3 * 30 - 6)
+def test_dense_and_krylov_agree(comm: MPI.Intracomm, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LAPACK computes more than half of all modes, block Lanczos a few; frequencies agree."""
     mesh = box(comm, cells=(12, 3, 2), cell=CellType.tetrahedron)
-    space = modal_analysis(ElasticModel(mesh, STEEL, degree=1), num_modes=8)
-    dense = modal_analysis(ElasticModel(mesh, STEEL, degree=1), num_modes=250)
+    calls = calls_of_solvers(monkeypatch)
+    few = modal_analysis(ElasticModel(mesh, STEEL, degree=1), num_modes=8)
+    assert calls == ["block_modes"]
+    calls.clear()
+    many = modal_analysis(ElasticModel(mesh, STEEL, degree=1), num_modes=250)
+    assert calls == ["solve_on_first_rank"]
     assert few.frequencies == pytest.approx(many.frequencies[:8], rel=1e-9)
-    assert space.frequencies == pytest.approx(dense.frequencies[:8], rel=1e-9)
+
+
+def test_sum_of_all_eigenvalues(comm: MPI.Intracomm) -> None:
+    """The sum of all ω² of 5·3·2 nodes is the trace of M⁻¹K."""
+    shared, alone = (
+        ElasticModel(box(c, cells=(4, 2, 1), cell=CellType.tetrahedron), STEEL, degree=1)
+        for c in (comm, MPI.COMM_SELF)
+    )
+    modes = modal_analysis(shared, num_modes=3 * 30 - 6)
+    problem = elastic_problem(alone)
+    K, M = (A.convert("dense").getDenseArray().copy() for A in (problem.stiffness, problem.mass()))
+    trace = np.trace(np.linalg.solve(M, K))
+    assert np.sum((2 * np.pi * modes.frequencies) ** 2) == pytest.approx(trace, rel=1e-9)
+    assert modes.num_rigid == 6
 
 
 def test_options_reach_the_solvers(comm: MPI.Intracomm) -> None:

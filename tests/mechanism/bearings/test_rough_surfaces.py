@@ -99,16 +99,18 @@ def test_published_factors() -> None:
 @pytest.mark.parametrize("x", [0.5, 1.0, 1.7, 2.9, 3.2, 6.0, 20.0, 26.0])
 def test_mean_gap_and_friction_are_integrals(x: float) -> None:
     """The mean gap is that of Gaussian heights u; friction has the density 35/96 (1 − u²/9)³."""
-    h, values = x * SIGMA, film(x * SIGMA, constants(1))
+    values = film(x * SIGMA, constants(1))
     mean, _ = quad(lambda u: (x + u) * np.exp(-u * u / 2) / np.sqrt(2 * np.pi), -x, 12.0)
     assert values[4] == pytest.approx(SIGMA * mean, rel=1e-8)
-    low = max(-3.0, -x + 0.01)
+    H = x if x >= 1 else 1 / (2 - x)  # thickness over σ, see `thickness`
     factor, _ = quad(
-        lambda u: x * 35 / 96 * (1 - u * u / 9) ** 3 / (x + u), low, 3.0, epsabs=1e-12, limit=200
+        lambda u: H * 35 / 96 * (1 - u * u / 9) ** 3 / (H + u),
+        max(-3.0, -H + 0.01),
+        3.0,
+        epsabs=1e-12,
+        limit=200,
     )
-    gap = h if x >= 1 else SIGMA**2 / (2 * SIGMA - h)
-    if x >= 1:  # below, the thickness is not the gap
-        assert gap * values[8] == pytest.approx(factor, rel=2e-3 if x < 3 else 1e-7)
+    assert H * SIGMA * values[8] == pytest.approx(factor, rel=2e-3 if x < 3 else 1e-7)
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

@@ -48,8 +48,10 @@ def test_values(interpolation: Any) -> None:
         )
         one_by_one = [table.at(a, float(speed)) for a in np.radians(angle).tolist()]
         np.testing.assert_allclose(one_by_one, pressure, rtol=1e-12)
-    both = table(np.radians(angle), np.linspace(80.0, 320.0, len(angle)))
-    assert both.shape == angle.shape
+    speeds = np.linspace(80.0, 320.0, len(angle))
+    pairs = zip(np.radians(angle).tolist(), speeds.tolist(), strict=True)
+    one_by_one = [table.at(a, speed) for a, speed in pairs]
+    np.testing.assert_allclose(table(np.radians(angle), speeds), one_by_one, rtol=1e-12)
 
 
 def test_one_row_is_a_pressure_table() -> None:
