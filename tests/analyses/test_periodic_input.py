@@ -114,5 +114,5 @@ def test_the_free_rotation_is_named() -> None:
     axle = mbd.cylindrical("axle", ground.frame("o"), body.frame("o"))
     push = mbd.JointLoad("push", "axle", "displacement", lambda t, x, v: np.cos(9 * t) - 9 * x - v)
     system = mbd.System([ground, body], [axle], loads=[push])
-    with pytest.raises(PeriodicError, match=r"multiplier is 1.*'disc', rotation about body x"):
+    with pytest.raises(PeriodicError, match=r"multiplier is 1.*'disc', rotation about its x axis"):
         periodic(system, 2 * np.pi / 9, dt=0.01)

@@ -290,7 +290,7 @@ BAD = {
         1,
         "from 1 to 11; got 99",
     ),
-    "no modes": (["modes", "{}/rod.npz", "--modes", "5-1"], 2, "the least one first"),
+    "no modes": (["modes", "{}/rod.npz", "--modes", "5-1"], 2, "the smallest first"),
     "tolerance": (["compare", "{}/rod.npz", "{}/rod.npz", "--tolerance", "nan"], 1, "--tolerance"),
     "empty name of a file": (["materials", "--materials", ""], 1, "no file of materials ''"),
     "rod that is not possible": (["mesh", "rod", "--big-bore", "1"], 1, "big"),
