@@ -173,13 +173,9 @@ class Assembler:
     def update_loads(self, t: float) -> None:
         """Compute the poses of all frames and the wrenches of the loads on them."""
         self.update_poses(t)
-        self.repeat_loads(t, moved=True)
-
-    def repeat_loads(self, t: float, *, moved: bool = False) -> None:
-        """Compute the wrenches of the loads again, where only numbers of loads have changed."""
         self.wrenches[:] = 0.0
         if self.system.loads:
-            self.loads.apply(t, moved=moved)
+            self.loads.apply(t)
 
     def update_wrenches(self, t: float) -> None:
         """Compute the wrenches on all frames and the values of the constraints."""

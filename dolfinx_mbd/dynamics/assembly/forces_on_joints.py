@@ -45,7 +45,6 @@ class ForcesOnJoints:
         self._axes = self._find_axes()
         # forces and torques of all loads at the last evaluation, (loads,)
         self.magnitudes = np.zeros(len(self.items))
-        self._coordinates: tuple[Array, Array, Array] = (self.magnitudes,) * 3  # until evaluated
 
     def _find_axes(self) -> _LoadAxes:
         """Return the axes on which the loads act or depend, with the frames of their joints."""
@@ -77,10 +76,10 @@ class ForcesOnJoints:
             for (load, axis, _), size in zip(self.items, sizes, strict=True):
                 yield load, self._frames.ends_of(axis), size * gradients[axis]
 
-    def apply(self, t: float, *, moved: bool = True) -> None:
-        """Add the wrenches to those of the frames; `moved` as in `Loads.apply`."""
+    def apply(self, t: float) -> None:
+        """Add the wrenches to those of the frames."""
         if self.items:
-            sizes, gradients = self._sizes(t, moved=moved)
+            sizes, gradients = self._sizes(t)
             axes, frames = self._axes, self._frames
             add_axis_forces(sizes, gradients, axes.axes, axes.frames, frames.wrenches)
 
@@ -89,11 +88,9 @@ class ForcesOnJoints:
         if self.items:
             self._sizes(t)
 
-    def _sizes(self, t: float, *, moved: bool = True) -> tuple[Array, Array]:
+    def _sizes(self, t: float) -> tuple[Array, Array]:
         """Return all forces along or about joint axes (loads,), and the gradients of the axes."""
-        if moved:
-            self._coordinates = self._frames.axis_coordinates()
-        values, rates, gradients = self._coordinates
+        values, rates, gradients = self._frames.axis_coordinates()
         self.magnitudes = sizes = np.empty(len(self.items))
         for i, ((load, _, k), has_states) in enumerate(
             zip(self.items, self._have_states, strict=True)

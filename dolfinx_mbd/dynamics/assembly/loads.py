@@ -105,20 +105,16 @@ class Loads:
         """Yield each distributed load, its body, its amplitude and its `pattern_rows`."""
         return self._distributed.forces(t)
 
-    def apply(self, t: float, *, moved: bool = True) -> None:
-        """Add the wrenches of all loads to those of the frames.
-
-        `moved` is false if positions and velocities are those of the last call.
-        """
-        if moved:
-            self._frames.update_velocities_of(self.bodies)
+    def apply(self, t: float) -> None:
+        """Add the wrenches of all loads to those of the frames."""
+        self._frames.update_velocities_of(self.bodies)
         total = self._frames.wrenches
         for _, (frame,), wrench in self._at_frames.wrenches(t):
             total[frame] += wrench
         for _, (first, second), wrenches in self._pairs.wrenches(t):
             total[first] += wrenches[ON_FIRST]
             total[second] += wrenches[ON_SECOND]
-        self._joints.apply(t, moved=moved)
+        self._joints.apply(t)
 
     def subtract_forces(self, t: float) -> None:
         """Subtract distributed loads and the forces on surfaces and states from the residual."""

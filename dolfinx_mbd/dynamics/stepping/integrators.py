@@ -113,7 +113,6 @@ class Stepper:
         # displacements per unit of the coordinates, by which films limit extrapolations
         self._lengths = self._films.lengths if self._has_films else None
         self.is_evaluated = False
-        self._evaluated: State | None = None  # state at which the assembler was evaluated
         # contents of oil films at the start of the present step, and the length of the step, s
         self._content: tuple[Array, float] = np.zeros(0), 0.0
         parts: tuple[Any, ...] = (*system.bodies, *system.loads)
@@ -294,7 +293,6 @@ class Stepper:
     def _predict(self, state: State, dt: float, from_rest: bool) -> Step:
         """Return the predicted step, with its v, a and λ in the assembler."""
         eqs, derivatives = self.assembler, self.formulas.derivatives(dt)
-        self._evaluated = None
         if eqs.loads.has_content:
             self._content = eqs.content(state), dt
             eqs.loads.begin_step(*self._content)
@@ -323,8 +321,6 @@ class Stepper:
         state = eqs.state(t, memory)
         if self._has_films:
             self._films.accept(state)
-        if self.is_evaluated and not (self.system.drivers or eqs.loads.has_content):
-            self._evaluated = state
         return state
 
     def _failure(self, step: Step) -> StepError:
@@ -354,7 +350,6 @@ class Stepper:
 
     def restore(self, memory: Mapping[str, Any]) -> None:
         """Restore the data that `memory` of another stepper of the same system returned."""
-        self._evaluated = None
         self.corrector.iterations = int(memory["iterations"])
         self.corrector.factorizations = int(memory["factorizations"])
         self.corrector.renewals = int(memory.get("renewals", 0))
@@ -389,7 +384,6 @@ class Stepper:
     def put(self, state: State) -> None:
         """Set the assembler to a state after parameters of loads or drivers have changed."""
         self.assembler.put(state)
-        self._evaluated = None
         self._films.reset()
 
     def after_jump(self, state: State, dt: float) -> State:
@@ -405,8 +399,7 @@ class Stepper:
         """
         if self._condenses:  # the nodes of mesh bodies follow the loads in the next step
             return state
-        is_evaluated, self._evaluated = state is self._evaluated, None
-        return restarts.after_jump(self.corrector, self.formulas, state, dt, is_evaluated)
+        return restarts.after_jump(self.corrector, self.formulas, state, dt)
 
     # ---- errors of a step -----------------------------------------------------------------------
     def local_error(self, before: State, after: State, dt: float) -> tuple[Array, Array]:
@@ -416,7 +409,6 @@ class Stepper:
         iteration matrix projects this error onto the free motions and reduces components that are
         too stiff for the step.
         """
-        self._evaluated = None
         change = self.method.error_constant * dt * dt * (after.a - before.a)
         return self.corrector.local_error(after, dt, self.formulas.derivatives(dt), change)
 

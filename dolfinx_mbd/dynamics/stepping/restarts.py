@@ -49,19 +49,11 @@ def rescaled_with_nodes(internal: InternalUnknowns, state: State, ratio: float) 
     return replace(state, memory=memory)
 
 
-def after_jump(
-    corrector: Corrector, formulas: AlphaFormulas, state: State, dt: float, is_evaluated: bool
-) -> State:
-    """Return the state for the next step after a jump of the loads; see `Stepper.after_jump`.
-
-    `is_evaluated` states that the assembler contains the poses and velocities of this state.
-    """
+def after_jump(corrector: Corrector, formulas: AlphaFormulas, state: State, dt: float) -> State:
+    """Return the state for the next step after a jump of the loads; see `Stepper.after_jump`."""
     eqs, t = corrector.eqs, state.time
     eqs.put(state)
-    if is_evaluated:
-        eqs.repeat_loads(t)
-    else:
-        eqs.update_loads(t)
+    eqs.update_loads(t)
     loads = eqs.wrenches.copy()
     algorithmic = state.memory["algorithmic"].copy()
     if not corrector.has_factor_for(dt):
