@@ -201,9 +201,8 @@ class ParametricBody:
         if points:
             owned = dim * space.dofmap.index_map.size_local
             rows = material_points(space, velocity.x.array[:owned, None], points)
-            num_components = len(
-                np.atleast_1d(next(iter(points.values())))
-            )  # as the user gave them
+            first_point = next(iter(points.values()))  # with two or three components
+            num_components = len(np.atleast_1d(first_point))
             velocities = [row.modes[0, :num_components] for row in rows]
             self._points[parameter.name] = np.array(velocities)
         return replace(parameter, velocity=velocity)

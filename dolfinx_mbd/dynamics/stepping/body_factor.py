@@ -35,7 +35,7 @@ from dolfinx_mbd.kernels.compilation import COMPILED
 from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.kernels.time_steps import rotate_rows
 
-__all__ = ["BodyFactor", "BodyMatrices"]
+__all__ = ["BodyFactor", "BodyMatrices", "coupled_bodies"]
 
 # Bodies are coupled in T if an entry, divided by the square roots of the two entries on the
 # diagonal, is larger than this
@@ -108,7 +108,7 @@ class BodyMatrices:
         for _ in range(2):  # to the axes of the bodies: first the rows, then the columns
             rotate_rows(axes, self.columns, _TRANSPOSED, T)
             T = np.ascontiguousarray(T.T)
-        groups = _coupled_bodies(T, self.columns)
+        groups = coupled_bodies(T, self.columns, _COUPLED)
         if not self._is_faster(groups):
             return None
         unknowns = [np.concatenate([self._range(k) for k in group]) for group in groups]
@@ -259,13 +259,16 @@ class BodyFactor:
         return cls(bodies, arrays)
 
 
-def _coupled_bodies(T: Array, columns: NDArray[np.int64]) -> list[list[int]]:
-    """Return groups of bodies that loads couple in T; `columns` are the first ones of the bodies.
+def coupled_bodies(T: Array, columns: NDArray[np.int64], limit: float) -> list[list[int]]:
+    """Return groups of the numbers of bodies between which an entry of T is large.
 
-    Two bodies are coupled if an entry between them is large.
+    Args:
+        T: Square matrix of the bodies.
+        columns: First column of each body, ascending from 0.
+        limit: Smallest large entry, divided by the square roots of the two entries on the diagonal.
     """
     size = np.sqrt(np.abs(T.diagonal()))
-    coupled = np.abs(T) > _COUPLED * np.outer(size, size)
+    coupled = np.abs(T) > limit * np.outer(size, size)
     for axis in range(2):
         coupled = np.logical_or.reduceat(coupled, columns, axis=axis)
     count, labels = connected_components(coupled, directed=False)

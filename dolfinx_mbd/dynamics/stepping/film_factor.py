@@ -38,6 +38,7 @@ from scipy.linalg import block_diag, get_lapack_funcs
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.dynamics.stepping.body_factor import coupled_bodies
 from dolfinx_mbd.dynamics.stepping.formulas import Derivatives
 from dolfinx_mbd.kernels.body_table import FIRST_Q, FIRST_V
 from dolfinx_mbd.kernels.columns import QUATERNION
@@ -349,20 +350,9 @@ class FilmFactor:
 
 def _coupled(T: Array, bodies: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
     """Return the unknowns of groups of bodies, (unknowns of a group,), that loads couple in T."""
-    size = np.sqrt(np.abs(T.diagonal()))
-    groups: list[list[NDArray[np.int64]]] = []
-    for body in bodies:
-        linked = [group for group in groups if any(_are_coupled(T, size, body, k) for k in group)]
-        groups = [group for group in groups if not any(group is other for other in linked)]
-        groups.append([*(k for group in linked for k in group), body])
-    return [np.sort(np.concatenate(group)) for group in groups]
-
-
-def _are_coupled(T: Array, size: Array, one: NDArray[np.int64], two: NDArray[np.int64]) -> bool:
-    """Return whether entries of T between two bodies are large; `size` are roots of diagonals."""
-    scale = np.outer(size[one], size[two])
-    couplings = np.abs(T[np.ix_(one, two)]), np.abs(T[np.ix_(two, one)].T)
-    return any((block > _COUPLED * scale).any() for block in couplings)
+    unknowns, ends = np.concatenate(bodies), np.cumsum([len(body) for body in bodies])
+    groups = coupled_bodies(T[np.ix_(unknowns, unknowns)], np.append(0, ends[:-1]), _COUPLED)
+    return [np.sort(np.concatenate([bodies[k] for k in group])) for group in groups]
 
 
 def _index(unknowns: NDArray[np.int64]) -> Index:
