@@ -2,12 +2,23 @@
 
 For the equations, see `dolfinx_mbd.dynamics.stepping.body_factor`. A row of the table of groups of
 bodies has the first entry of a group in the list of unknowns, the number g of its unknowns, the
-number F of its frames with joints, the first port and the number of ports, and the start of its
-matrices in their buffer: T⁻¹ (g, g), J (6F, g), T⁻¹ Jᵀ (g, 6F) and W (6F, 6F).
+number l of its motions, the first port and the number of ports, and the start of its matrices in
+their buffer: T⁻¹ (g, g), J (l, g), T⁻¹ Jᵀ (g, l) and W (l, l). The motions of a group are those of
+frames (6 each), translations of bodies (3 each), and coefficients of the displacement of bores.
 
-A port is the action of a constraint on a frame. A row of their table has the constraint, the frame
-in its group, the first entry of the gradient (0 or 6), and the place of the quaternion of the body
-in q. Vectors, gradients and Jacobians are in the axes of the bodies.
+A connection is a coefficient of the gap of an oil film or a constraint. A port is its action on a
+body. A row of their table has the columns
+
+    CONNECTION   the connection; films come first
+    MOTION       first of the six motions of the frame, or −1 if the frame does not change the gap
+    SIDE         0 for the first frame, 1 for the second
+    PLACE        place of the quaternion of the body in q
+    TRANSLATION  first motion of the translation of the body, or −1 if there is none
+    SURFACE      motion that is a coefficient of the displacement of a bore, or −1
+
+Each port has two gradients: one by which its forces act, with 6 entries for the frame, and one by
+which motions change it, with 3 further entries for the translation; see `gap_gradients`. Vectors,
+gradients and Jacobians are in the axes of the bodies.
 """
 
 from __future__ import annotations
@@ -30,6 +41,8 @@ from dolfinx_mbd.kernels.small_vectors import (
 )
 from dolfinx_mbd.kernels.vector_operations import product
 
+CONNECTION, MOTION, SIDE, PLACE, TRANSLATION, SURFACE = range(6)
+
 
 @inner_kernel
 def _axes(q: Array, place: int) -> Matrix3:
@@ -37,105 +50,166 @@ def _axes(q: Array, place: int) -> Matrix3:
     return rotation_rows(q[place], q[place + 1], q[place + 2], q[place + 3])
 
 
+@inner_kernel
+def _put_rotated(out: Array, A: Matrix3, factor: float, values: Array, first: int) -> None:
+    """Write vectors of global components, from `values[first]` on, in the axes A of a body."""
+    for k in range(0, len(out), 3):
+        put3(out, k, scaled3(factor, tmv3(A, vector3(values, first + k))))
+
+
 @kernel
-def connect_bodies(
-    groups: Table,
-    matrices: Array,
+def write_gradients(
     ports: Table,
     q: Array,
     rows: Table,
-    gradients: Array,
+    joints: Array,
     scale: float,
+    films: Array,
+    film_changes: Array,
     g: Array,
-    H: Array,
+    changes: Array,
 ) -> None:
-    """Write the matrix of the multipliers, H (nc, nc), for gradients at the present poses.
+    """Write the gradients of all ports at the present poses.
+
+    Args:
+        ports: Table of the ports.
+        q: Coordinates, (nq,).
+        rows: Entry and motion of each constraint, (nc, 2).
+        joints: Gradients of all entries and motions, (entries, 6, 12).
+        scale: Factor of the gradients of joints.
+        films: Gradients of the coefficients of gaps, (coefficients, 12).
+        film_changes: Gradients for their changes, (coefficients, 18).
+        g: Gradients of the ports by which forces act, (ports, 6), a result.
+        changes: Gradients of the ports by which motions change them, (ports, 9), a result.
+    """
+    first = films.shape[0]
+    for p in range(ports.shape[0]):
+        c, motion, side, place, _, _ = ports[p]
+        if motion < 0:
+            continue
+        A = _axes(q, place)
+        if c < first:
+            _put_rotated(g[p], A, 1.0, films[c], 6 * side)
+            _put_rotated(changes[p], A, 1.0, film_changes[c], 9 * side)
+        else:
+            gradient = joints[rows[c - first, 0], rows[c - first, 1]]
+            _put_rotated(g[p], A, scale, gradient, 6 * side)
+            changes[p, :6] = g[p]
+
+
+@kernel
+def connect_bodies(
+    groups: Table, matrices: Array, ports: Table, g: Array, changes: Array, H: Array
+) -> None:
+    """Write the matrix of the connections, H (connections, connections).
 
     Args:
         groups: Table of the groups.
         matrices: Buffer of their matrices.
         ports: Table of the ports.
-        q: Coordinates, (nq,).
-        rows: Entry and motion of each constraint, (nc, 2).
-        gradients: Gradients of all entries and motions, (entries, 6, 12).
-        scale: Factor of the gradients.
-        g: Gradients (ports, 6) in the axes of the bodies, a result.
+        g: Gradients of the ports by which forces act, (ports, 6).
+        changes: Gradients of the ports by which motions change them, (ports, 9).
         H: Result, which must be zero.
     """
-    for p in range(ports.shape[0]):
-        c, _, side, place = ports[p]
-        A, row = _axes(q, place), gradients[rows[c, 0], rows[c, 1]]
-        put3(g[p], 0, scaled3(scale, tmv3(A, vector3(row, side))))
-        put3(g[p], 3, scaled3(scale, tmv3(A, vector3(row, side + 3))))
     for b in range(groups.shape[0]):
-        _, size, frames, first, count, start = groups[b]
-        lines = 6 * frames  # rows of the Jacobians of the group
+        _, size, lines, first, count, start = groups[b]
         start += size * size + 2 * lines * size  # W follows T⁻¹, J and T⁻¹ Jᵀ
         W, y = matrix(matrices, start, lines, lines), np.empty(lines)
         for i in range(first, first + count):
-            c, line = ports[i, 0], 6 * ports[i, 1]
-            a0, a1, a2, a3, a4, a5 = g[i]
-            r0, r1, r2 = W[line], W[line + 1], W[line + 2]
-            r3, r4, r5 = W[line + 3], W[line + 4], W[line + 5]
-            # y = gᵢ W, where gᵢ is the gradient of the port i
-            for k in range(lines):
-                y[k] = a0 * r0[k] + a1 * r1[k] + a2 * r2[k] + a3 * r3[k] + a4 * r4[k] + a5 * r5[k]
+            c, motion, _, _, translation, surface = ports[i]
+            # y: product of the gradient of the port i and W
+            if surface >= 0:
+                y[:] = W[surface]
+            else:
+                y[:] = 0.0
+            if motion >= 0:
+                a0, a1, a2, a3, a4, a5 = changes[i, :6]
+                r0, r1, r2 = W[motion], W[motion + 1], W[motion + 2]
+                r3, r4, r5 = W[motion + 3], W[motion + 4], W[motion + 5]
+                for k in range(lines):
+                    y[k] += a0 * r0[k] + a1 * r1[k] + a2 * r2[k]
+                    y[k] += a3 * r3[k] + a4 * r4[k] + a5 * r5[k]
+                if translation >= 0:
+                    a0, a1, a2 = changes[i, 6:]
+                    r0, r1, r2 = W[translation], W[translation + 1], W[translation + 2]
+                    for k in range(lines):
+                        y[k] += a0 * r0[k] + a1 * r1[k] + a2 * r2[k]
             for j in range(first, first + count):
-                part, total = 6 * ports[j, 1], 0.0
-                for k in range(6):
-                    total += g[j, k] * y[part + k]
-                H[c, ports[j, 0]] += total
+                total = _port_value(ports[j], g[j], y)
+                H[c, ports[j, CONNECTION]] += total
+
+
+@inner_kernel
+def _port_value(port: NDArray[np.int64], gradient: Array, y: Array) -> float:
+    """Return the value of a port for the motions y, without the translation of its body."""
+    motion, surface, total = port[MOTION], port[SURFACE], 0.0
+    if surface >= 0:
+        total += y[surface]
+    if motion >= 0:
+        for k in range(6):
+            total += gradient[k] * y[motion + k]
+    return total
 
 
 @kernel
-def reduce_to_joints(
+def reduce_to_connections(
     groups: Table,
     matrices: Array,
     ports: Table,
     unknowns: NDArray[np.int64],
     bodies: Table,
     q: Array,
-    g: Array,
+    changes: Array,
+    sizes: NDArray[np.int64],
+    stiffness: Array,
     x: Array,
     motion: Array,
     values: Array,
 ) -> None:
-    """Compute the motion T⁻¹ r of the bodies without joints, and the values B T⁻¹ r − r_B.
+    """Compute the motion of the bodies without connections, and the right-hand side of these.
 
     Args:
         groups: Table of the groups.
         matrices: Buffer of their matrices.
         ports: Table of the ports.
         unknowns: Unknowns of the groups in sequence, (nv,).
-        bodies: First unknown and place of the quaternion in q of each body.
+        bodies: First unknown and place of the quaternion in q of each body with rotating axes.
         q: Coordinates, (nq,).
-        g: Gradients (ports, 6), see `connect_bodies`.
+        changes: Gradients by which motions change the ports, (ports, 9).
+        sizes: Number of coefficients of the gap of each film.
+        stiffness: Matrices D of the films, row by row, one film after the other.
         x: Right-hand side (r, r_B), (nv + nc,); r is rotated to the axes of the bodies.
-        motion: Motion in the order of `unknowns`, (nv,), a result.
-        values: Right-hand side of the multipliers, (nc,), a result.
+        motion: Motion T⁻¹ r in the order of `unknowns`, (nv,), a result.
+        values: D L T⁻¹ r of the films, then B T⁻¹ r − r_B, (connections,), a result.
     """
-    n = unknowns.shape[0]
+    n, first_joint = unknowns.shape[0], sizes.sum()
     for b in range(bodies.shape[0]):
         i, place = bodies[b]
         put3(x, i, tmv3(_axes(q, place), vector3(x, i)))
     for c in range(values.shape[0]):
-        values[c] = -x[n + c]
+        values[c] = 0.0 if c < first_joint else -x[n + c - first_joint]
     for k in range(n):
         motion[k] = x[unknowns[k]]
     for b in range(groups.shape[0]):
-        low, size, frames, first, count, start = groups[b]
+        low, size, lines, first, count, start = groups[b]
         part = product(matrix(matrices, start, size, size), motion, low)
         motion[low : low + size] = part
-        u = product(matrix(matrices, start + size * size, 6 * frames, size), part, 0)
+        u = product(matrix(matrices, start + size * size, lines, size), part, 0)
         for p in range(first, first + count):
-            line, total = 6 * ports[p, 1], 0.0
-            for k in range(6):
-                total += g[p, k] * u[line + k]
-            values[ports[p, 0]] += total
+            total, line = _port_value(ports[p], changes[p], u), ports[p, TRANSLATION]
+            if line >= 0:
+                for k in range(3):
+                    total += changes[p, 6 + k] * u[line + k]
+            values[ports[p, CONNECTION]] += total
+    start = first = 0
+    for f in range(sizes.shape[0]):
+        m = sizes[f]
+        values[first : first + m] = product(matrix(stiffness, start, m, m), values, first)
+        start, first = start + m * m, first + m
 
 
 @kernel
-def expand_from_joints(
+def expand_from_connections(
     groups: Table,
     matrices: Array,
     ports: Table,
@@ -144,25 +218,31 @@ def expand_from_joints(
     q: Array,
     g: Array,
     motion: Array,
-    multipliers: Array,
+    forces: Array,
     x: Array,
 ) -> None:
-    """Write the solution x (nv + nc,) for the multipliers; see `reduce_to_joints`."""
-    n = unknowns.shape[0]
+    """Write the solution x (nv + nc,) for the forces of films and multipliers (connections,).
+
+    For the arguments see `reduce_to_connections`; g (ports, 6) are the gradients by which forces
+    act.
+    """
+    n, c = unknowns.shape[0], len(x) - unknowns.shape[0]
     for b in range(groups.shape[0]):
-        low, size, frames, first, count, start = groups[b]
-        lines = 6 * frames
-        forces = np.zeros(lines)
+        low, size, lines, first, count, start = groups[b]
+        loads = np.zeros(lines)
         for p in range(first, first + count):
-            line, factor = 6 * ports[p, 1], multipliers[ports[p, 0]]
-            for k in range(6):
-                forces[line + k] += factor * g[p, k]
+            connection, line, _, _, _, surface = ports[p]
+            factor = forces[connection]
+            if surface >= 0:
+                loads[surface] += factor
+            if line >= 0:
+                for k in range(6):
+                    loads[line + k] += factor * g[p, k]
         N = matrix(matrices, start + size * size + lines * size, size, lines)
-        change = product(N, forces, 0)
+        change = product(N, loads, 0)
         for k in range(size):
             x[unknowns[low + k]] = motion[low + k] - change[k]
-    for c in range(multipliers.shape[0]):
-        x[n + c] = multipliers[c]
+    x[n:] = forces[len(forces) - c :]
     for b in range(bodies.shape[0]):
         i, place = bodies[b]
         put3(x, i, mv3(_axes(q, place), vector3(x, i)))

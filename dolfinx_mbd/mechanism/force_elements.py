@@ -220,8 +220,18 @@ class FilmElement(PairElement):
         """
         raise NotImplementedError
 
-    def gap_by_poses(self, pair: FramePair) -> Array:
-        """Return the derivatives (m, 12) of the coefficients of an elastic gap by the poses."""
+    @property
+    def moves_gap(self) -> Array:
+        """Whether poses of the frames change each coefficient of an elastic gap, (m,)."""
+        raise NotImplementedError
+
+    def write_gap_gradients(
+        self, pair: FramePair, delay: float, gradients: Array, changes: Array
+    ) -> None:
+        """Write the derivatives of the coefficients of an elastic gap by the poses of both frames.
+
+        See `kernels.films.frames.gap_gradients` for `delay` and the results (m, 12) and (m, 18).
+        """
         raise NotImplementedError
 
     @abstractmethod

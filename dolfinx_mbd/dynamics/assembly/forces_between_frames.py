@@ -134,18 +134,15 @@ class ForcesBetweenFrames:
         """Return the forces of elastic films on the gaps; see `Loads.gap_forces`."""
         return [self._last[k][OTHERS] for k in self._of_elastic_films]
 
-    def write_gap_jacobian(self, out: Array) -> None:
-        """Write the derivatives of coefficients of gaps; see `Loads.write_gap_jacobian`."""
-        frames, s, first = self._frames, self._frames.system, 0
-        jacobians = frames.parts(frames.jacobian_table)
-        for film, *ends in self.elastic_films:
-            by_poses = film.gap_by_poses(self._pairs[ends[0], ends[1]])
-            rows = out[first : first + len(by_poses)]
-            first += len(by_poses)
-            rows[:, s.v_slices[int(s.frame_body[ends[0]])]][:, ELASTIC] = film.surface
-            for end, part in zip(ends, (ON_FIRST, ON_SECOND), strict=True):
-                k, J = frames.frame_jacobian(end, jacobians)
-                rows[:, s.v_slices[k]] += by_poses[:, part] @ J
+    def write_gap_gradients(self, delay: float, gradients: Array, changes: Array) -> None:
+        """Write the derivatives of the coefficients of all elastic gaps by the poses of frames."""
+        first = 0
+        for film, one, two in self.elastic_films:
+            last = first + len(film.surface)
+            film.write_gap_gradients(
+                self._pairs[one, two], delay, gradients[first:last], changes[first:last]
+            )
+            first = last
 
     @property
     def has_content(self) -> bool:

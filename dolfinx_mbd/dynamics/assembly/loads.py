@@ -57,20 +57,6 @@ class Loads:
                 coupled[k] |= (group & moving) - {k}
         return coupled
 
-    def groups_without_films(self) -> list[list[int]]:
-        """Return groups of moving bodies that loads other than films in elastic bores couple."""
-        pairs = zip(self._pairs.groups(), self._pairs.items, strict=True)
-        films = {load.name for load, *_ in self._pairs.elastic_films}
-        coupled = [group for group, (load, *_) in pairs if load.name not in films]
-        for port in (self._at_frames, self._joints, self._distributed):
-            coupled += port.groups()
-        groups = [{k} for k, body in enumerate(self.system.bodies) if body.num_velocities]
-        for bodies in coupled:
-            joined = [group for group in groups if group & bodies]
-            if joined:
-                groups = [group for group in groups if group not in joined] + [set().union(*joined)]
-        return sorted(sorted(group) for group in groups)
-
     # ---- forces ---------------------------------------------------------------------------------
     def wrenches(self, t: float) -> Iterator[tuple[Load, tuple[int, ...], Array]]:
         """Yield each load on frames with its frames and the wrenches on the frames, (6,) or (12,).
@@ -220,9 +206,9 @@ class Loads:
         return self._pairs.film_gaps()
 
     @property
-    def has_elastic_films(self) -> bool:
-        """Whether there are oil films in elastic bores."""
-        return bool(self._pairs.elastic_films)
+    def elastic_films(self) -> list[tuple[FilmElement, int, int]]:
+        """Oil films in elastic bores, with the frames of bore and journal."""
+        return self._pairs.elastic_films
 
     def gap_stiffness(self, k: int, rate_factor: float, *, assembled: bool) -> Array:
         """Return derivatives of the elastic film k, see `FilmElement.gap_stiffness`.
@@ -236,18 +222,13 @@ class Loads:
         """Return the last forces of each elastic film on the coefficients of its gap, N."""
         return self._pairs.gap_forces()
 
-    @property
-    def gap_coefficients(self) -> int:
-        """Number of coefficients of all elastic gaps."""
-        return sum(len(np.asarray(film.surface)) for film, *_ in self._pairs.elastic_films)
+    def write_gap_gradients(self, delay: float, gradients: Array, changes: Array) -> None:
+        """Write the derivatives of the coefficients of all elastic gaps by the poses of frames.
 
-    def write_gap_jacobian(self, out: Array) -> None:
-        """Write the derivatives of the coefficients of all elastic gaps by the increments.
-
-        They are the first rows of `out` (·, nv), which contains zeros. Call `update_jacobians`
-        first.
+        The results have the shapes (coefficients, 12) and (coefficients, 18); see `FilmElement`.
+        Call `update_velocities` first.
         """
-        self._pairs.write_gap_jacobian(out)
+        self._pairs.write_gap_gradients(delay, gradients, changes)
 
     @property
     def has_content(self) -> bool:

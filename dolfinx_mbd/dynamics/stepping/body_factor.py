@@ -1,24 +1,44 @@
-"""Factors of the iteration matrix of large systems, from the inverses of the matrices of bodies.
+"""Factors of the iteration matrix from the inverses of the matrices of bodies.
 
-The iteration matrix of bodies with joints is
+Joints and oil films in elastic bores connect bodies whose own matrices are nearly constant in axes
+that rotate with the bodies. The iteration matrix is
 
-    S = [T  Bᵀ]
-        [B  0 ]
+    S = [T + Lᵀ D L   Bᵀ]
+        [B            0 ]
 
-where T has one block for each group of bodies that loads couple strongly; weak couplings are
-neglected. In axes that rotate with the bodies, T and the Jacobians J of the frames are nearly
-constant. The gradients G of the joints with respect to the poses of their frames are not, but they
-have few entries, and B = G J. The matrices T⁻¹, T⁻¹ Jᵀ and W = J T⁻¹ Jᵀ are therefore kept while
-the iterations converge. Each step computes G at the beginning, and factorizes H = G W Gᵀ, which has
-one row for each constraint. For a right-hand side (r, r_B) of the equations of motion and of the
-constraints, the multipliers μ and the increments x follow from
+where T has one block for each group of bodies that other loads couple strongly, B are the
+derivatives of the constraints, and L those of the coefficients σ of the gaps of all films.
+`a_by_move` and `v_by_move` are the derivatives of accelerations and velocities with respect to the
+increments of a step. −D `a_by_move` is the derivative of the forces of the films with respect to σ,
+plus `v_by_move` times that with respect to dσ/dt.
 
-    H μ = B T⁻¹ r − r_B,   x = T⁻¹ r − T⁻¹ Jᵀ Gᵀ μ.
+The gradients G of gaps and constraints with respect to the poses of their frames change as the
+bodies rotate, but they have few entries. With the Jacobian J of the frames, [L; B] = G J. The
+matrices T⁻¹, T⁻¹ Jᵀ and W = J T⁻¹ Jᵀ are constant in the axes of the bodies and are kept while the
+iterations converge. Each step computes G at the beginning, and H = G W Gᵀ, which has one row for
+each coefficient of a gap and each constraint. The forces φ = D L x of the films and the multipliers
+μ for a right-hand side (r, r_B) follow from
+
+    [1 + D H_LL   D H_LB] [φ]   [D L T⁻¹ r     ]
+    [H_BL         H_BB  ] [μ] = [B T⁻¹ r − r_B],   x = T⁻¹ r − T⁻¹ Jᵀ Gᵀ (φ, μ).
+
+D is renewed while a step is solved, for films whose forces differ from the prediction by the last
+correction. S neglects weak couplings by other loads, and the couplings of bodies by the drag of
+films and by the rotation of the forces of films and joints; the residual contains them.
+
+The rates dσ/dt = L(q) v depend on the increments also through L. Their derivative is `v_by_move`
+times L at the point that is reached, at constant velocity, after the time 1 / `v_by_move`. In the
+columns of S, G contains these gradients, because the largest terms of D are the derivatives with
+respect to the rates; in its rows, G is that of the present point.
+
+Reference:
+    C. Farhat, F.-X. Roux, A method of finite element tearing and interconnecting and its parallel
+    solution algorithm, Int. J. Numer. Methods Eng. 32 (1991) (forces of connections as unknowns).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,9 +48,15 @@ from scipy.sparse.csgraph import connected_components
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.dynamics.assembly.assembler import Assembler
-from dolfinx_mbd.kernels.body_factor import connect_bodies, expand_from_joints, reduce_to_joints
+from dolfinx_mbd.dynamics.stepping.formulas import Derivatives
+from dolfinx_mbd.kernels.body_factor import (
+    connect_bodies,
+    expand_from_connections,
+    reduce_to_connections,
+    write_gradients,
+)
 from dolfinx_mbd.kernels.body_table import FIRST_Q, FIRST_V
-from dolfinx_mbd.kernels.columns import QUATERNION
+from dolfinx_mbd.kernels.columns import ELASTIC, QUATERNION
 from dolfinx_mbd.kernels.compilation import COMPILED
 from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.kernels.time_steps import rotate_rows
@@ -44,6 +70,10 @@ _FEWEST_UNKNOWNS = 100  # smallest size of a system whose matrix is factorized b
 # Largest number of entries of the matrices of a solution, relative to that of the iteration matrix
 _LARGEST_FRACTION = 0.4
 
+# A film keeps its derivatives if the error that they probably cause in its next force is smaller
+# than this fraction of the largest error of a film in its last force
+_SMALL_ERROR = 1e-4
+
 _getrf, _getrs = get_lapack_funcs(("getrf", "getrs"), (np.zeros((1, 1)),))
 _AS_THEY_ARE, _TRANSPOSED = False, True  # blocks in `rotate_rows`
 _PREFIX = "bodies_"  # of the entries in the memory of a stepper
@@ -55,6 +85,9 @@ class BodyMatrices:
     Args:
         eqs: Assembler of the system.
         scale: Mass that scales constraints and multipliers, kg.
+
+    Attributes:
+        film_sizes: Numbers of coefficients of the gaps of all oil films in elastic bores.
     """
 
     def __init__(self, eqs: Assembler, scale: float) -> None:
@@ -63,38 +96,72 @@ class BodyMatrices:
         self.bodies = np.column_stack([table[:, FIRST_V], table[:, FIRST_Q] + QUATERNION.start])
         self.columns = np.ascontiguousarray(self.bodies[:, 0])
         self.rows = np.column_stack([s.row_entry, s.row_motion])
-        # frames of joints on moving bodies, and the rows of their bodies in the table
-        members = {k: row for row, k in enumerate(eqs.frames.bodies.members)}
-        frames = np.unique(eqs.frames.entry_frames)
-        self._frames = [int(frame) for frame in frames if int(s.frame_body[frame]) in members]
-        self._frame_bodies = np.array([members[int(s.frame_body[k])] for k in self._frames])
-        self._starts = np.append(self.columns, s.num_velocities)
+        self._ranges = [np.arange(s.num_velocities)[s.v_slices[k]] for k in eqs.frames.moving]
+        # the index of a moving body, and its place in the table of bodies with rotating axes
+        self._index = {k: i for i, k in enumerate(eqs.frames.moving)}
+        self._places = {k: row for row, k in enumerate(eqs.frames.bodies.members)}
+        films = eqs.loads.elastic_films
+        self._films = [(np.asarray(film.surface), *ends) for film, *ends in films]
+        self.film_sizes = np.array([len(surface) for surface, *_ in self._films], dtype=np.int64)
+        # Frames of each connection: of the coefficients of all gaps, then of the constraints
+        ends = [self._films[k][1:] for k in np.repeat(np.arange(len(films)), self.film_sizes)]
+        self._ends = [*ends, *eqs.frames.entry_frames[s.row_entry].tolist()]
+        moving = {int(k) for pair in self._ends for k in pair if self._body(k) in self._index}
+        self._frames = sorted(moving)
+        self._motions, self._motion_bodies = self._list_motions()
 
     def __bool__(self) -> bool:
-        excluded = self.eqs.frames.has_others or self.eqs.system.velocity_rows.any()
-        each = [[k] for k in range(len(self.bodies))]  # no coupling: each body is one group
-        return bool(COMPILED and self._frames and not excluded) and self._is_faster(each)
+        excluded = self.eqs.system.velocity_rows.any() or not all(
+            self._body(frame) in self._places for frame in self._frames
+        )
+        if not COMPILED or not self._frames or excluded:
+            return False
+        return self.has_films or self._is_faster([[k] for k in range(len(self._ranges))])
+
+    @property
+    def has_films(self) -> bool:
+        """Whether factors contain oil films in elastic bores."""
+        return bool(self._films)
+
+    def _body(self, frame: int) -> int:
+        """Return the body of a frame."""
+        return int(self.eqs.system.frame_body[frame])
+
+    def _list_motions(self) -> tuple[dict[tuple[str, int], int], NDArray[np.int64]]:
+        """Return the first motion of each frame, body and film, and the body of each motion.
+
+        The motions are those of the frames, then the translations of the bodies at films, and the
+        coefficients of the displacements of the bores.
+        """
+        films = enumerate(self._films)
+        bodies = sorted({self._body(frame) for _, *ends in self._films for frame in ends})
+        parts = [("frame", frame, self._body(frame), 6) for frame in self._frames]
+        parts += [("body", k, k, 3) for k in bodies if k in self._index]
+        parts += [("bore", k, self._body(one), len(W)) for k, (W, one, _) in films]
+        starts = np.cumsum([0, *(count for *_, count in parts)])
+        index = {part[:2]: int(start) for part, start in zip(parts, starts, strict=False)}
+        members = np.repeat([self._index[part[2]] for part in parts], [part[3] for part in parts])
+        return index, members.astype(np.int64)
 
     def _is_faster(self, groups: list[list[int]]) -> bool:
         """Return whether a solution with the inverses of groups of bodies is faster."""
-        n, c = self._starts[-1], len(self.rows)  # numbers of velocities and of constraints
-        sizes = [sum(len(self._range(k)) for k in group) for group in groups]
-        heights = [6 * len(self._frames_of(group)) for group in groups]  # rows of Jacobians
+        n, c = sum(map(len, self._ranges)), len(self.rows)  # numbers of velocities, of constraints
+        sizes = [sum(len(self._ranges[k]) for k in group) for group in groups]
+        heights = [int(np.isin(self._motion_bodies, group).sum()) for group in groups]
         # T⁻¹, J and T⁻¹ Jᵀ of each group; H has c² entries
         entries = sum(size * (size + 2 * rows) for size, rows in zip(sizes, heights, strict=True))
-        size = int(n + c)
+        size = n + c
         return size >= _FEWEST_UNKNOWNS and entries + c * c <= _LARGEST_FRACTION * size * size
 
-    def _frames_of(self, group: list[int]) -> NDArray[np.int64]:
-        """Return the places in `_frames` of the frames of a group of bodies."""
-        return np.flatnonzero(np.isin(self._frame_bodies, group))
-
     def axes(self) -> Array:
-        """Return the rotation matrices of all bodies, (bodies, 3, 3)."""
+        """Return the rotation matrices of all bodies with rotating axes, (bodies, 3, 3)."""
         q = self.eqs.q
-        return np.array([rotation_matrix(q[place : place + 4]) for _, place in self.bodies])
+        axes = [rotation_matrix(q[place : place + 4]) for _, place in self.bodies]
+        return np.array(axes).reshape(-1, 3, 3)
 
-    def factor(self, matrix: Array, dt: float, mass: Array, tangents: Array) -> BodyFactor | None:
+    def factor(
+        self, matrix: Array, dt: float, mass: Array, tangents: Array, derivatives: Derivatives
+    ) -> BodyFactor | None:
         """Return a factor of the matrix at the present point, or None if it would not be faster.
 
         Args:
@@ -102,80 +169,169 @@ class BodyMatrices:
             dt: Time step, s.
             mass: Mass matrix, (nv, nv).
             tangents: Tangent operators of the rotations of the bodies in the step.
+            derivatives: Derivatives of the step.
         """
         n, axes = len(mass), self.axes()
         T = np.ascontiguousarray(matrix[:n, :n])
         for _ in range(2):  # to the axes of the bodies: first the rows, then the columns
             rotate_rows(axes, self.columns, _TRANSPOSED, T)
             T = np.ascontiguousarray(T.T)
-        groups = coupled_bodies(T, self.columns, _COUPLED)
-        if not self._is_faster(groups):
-            return None
-        unknowns = [np.concatenate([self._range(k) for k in group]) for group in groups]
-        frames = [self._frames_of(group) for group in groups]
         left, right = self._jacobians(axes, tangents, n)
-        table: list[list[int]] = []
-        matrices: list[Array] = []
-        first = start = 0
+        ports = self._ports()
+        stiffness = [
+            self.film_stiffness(k, derivatives, assembled=True) for k in range(len(self._films))
+        ]
+        arrays: dict[str, Any] = {
+            "dt": np.array(dt),
+            "delay": np.array(1.0 / derivatives.v_by_move),
+            "mass": mass,
+            "axes": axes,
+            "stiffness": np.concatenate([np.zeros(0), *(D.ravel() for D in stiffness)]),
+        }
+        g, changes = self.gradients(ports, float(arrays["delay"]))
+        self._subtract_films(T, ports, (g, changes), (left, right), stiffness)
+        starts = np.array([indices[0] for indices in self._ranges])
+        groups = coupled_bodies(T, starts, _COUPLED)
+        if not (self._films or self._is_faster(groups)):
+            return None
+        unknowns = [np.concatenate([self._ranges[k] for k in group]) for group in groups]
         try:
             inverses = [np.linalg.inv(T[np.ix_(index, index)]) for index in unknowns]
         except np.linalg.LinAlgError:
             return None
         # For each group: the inverse T⁻¹, the Jacobian R by the increments, N = T⁻¹ Jᵀ and W
-        for index, part, inverse in zip(unknowns, frames, inverses, strict=True):
-            L, R = (J[part].reshape(-1, n)[:, index] for J in (left, right))
+        table, matrices, ordered = [], [], []
+        first = start = 0
+        for group, index, inverse in zip(groups, unknowns, inverses, strict=True):
+            motions = np.flatnonzero(np.isin(self._motion_bodies, group))
+            L, R = left[motions][:, index], right[motions][:, index]
             N = inverse @ L.T
-            matrices += [x.ravel() for x in (inverse, R, N, R @ N)]
-            table.append([first, len(index), len(part), 0, 0, start])
-            first, start = first + len(index), sum(map(len, matrices))
-        ports: list[tuple[int, int, int, int]] = []  # the tables are described in `connect_bodies`
-        for row, part in zip(table, frames, strict=True):
-            group_ports = self._ports(part)
-            row[3:5] = len(ports), len(group_ports)
-            ports += group_ports
-        arrays = {
-            "dt": np.array(dt),
-            "mass": mass,
-            "axes": axes,
+            part = [x.ravel() for x in (inverse, R, N, R @ N)]
+            of_group = self._ports_of_motions(ports, motions)
+            table.append([first, len(index), len(motions), len(ordered), len(of_group), start])
+            first, start = first + len(index), start + sum(map(len, part))
+            matrices += part
+            ordered += of_group
+        arrays |= {
             "groups": np.array(table, dtype=np.int64),
             "matrices": np.concatenate(matrices),
-            "ports": np.array(ports, dtype=np.int64),
+            "ports": np.array(ordered, dtype=np.int64).reshape(-1, 6),
             "unknowns": np.concatenate(unknowns),
         }
         factor = BodyFactor(self, arrays)
         factor.connect()
         return factor if factor.is_regular else None
 
-    def _range(self, body: int) -> NDArray[np.int64]:
-        """Return the unknowns of a body."""
-        return np.arange(*self._starts[body : body + 2])
-
     def _jacobians(self, axes: Array, tangents: Array, n: int) -> tuple[Array, Array]:
-        """Return the Jacobians of all frames in the axes of their bodies, (frames, 6, nv) each.
+        """Return the Jacobians of all motions in the axes of their bodies, (motions, nv) each.
 
         The second ones are the derivatives with respect to the increments of the step.
         """
-        left, right = np.zeros((2, len(self._frames), 6, n))
-        for k, (frame, body) in enumerate(zip(self._frames, self._frame_bodies, strict=True)):
-            part, A = self._range(body), axes[body]
-            J = self.eqs.frames.jacobian_table[frame, :, : len(part)].reshape(2, 3, -1)
-            J = (A.T @ J).reshape(6, -1)
-            J[:, :3] = J[:, :3] @ A
-            left[k][:, part] = J
-            J[:, 3:6] = J[:, 3:6] @ tangents[body]
-            right[k][:, part] = J
+        left = np.zeros((len(self._motion_bodies), n))
+        for (kind, k), first in self._motions.items():
+            if kind == "frame":
+                unknowns = self._ranges[self._index[self._body(k)]]
+                A = axes[self._places[self._body(k)]]
+                J = self.eqs.frames.jacobian_table[k, :, : len(unknowns)].reshape(2, 3, -1)
+                J = (A.T @ J).reshape(6, -1)
+                J[:, :3] = J[:, :3] @ A
+                left[first : first + 6, unknowns] = J
+            elif kind == "body":
+                columns = self._ranges[self._index[k]][:3]
+                left[first : first + 3, columns] = np.eye(3)
+            else:
+                surface, one, _ = self._films[k]
+                columns = self._ranges[self._index[self._body(one)]][ELASTIC]
+                left[first : first + len(surface), columns] = surface
+        right = left.copy()
+        for column, tangent in zip(self.columns, tangents, strict=True):
+            part = slice(column + 3, column + 6)
+            right[:, part] = right[:, part] @ tangent
         return left, right
 
-    def _ports(self, frames: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
-        """Return the rows of the ports at some frames of `_frames`, see `connect_bodies`."""
-        places = {self._frames[k]: place for place, k in enumerate(frames)}
-        quaternions = {self._frames[k]: self.bodies[self._frame_bodies[k], 1] for k in frames}
+    def _ports(self) -> list[tuple[int, ...]]:
+        """Return the rows of all ports; see `kernels.body_factor`."""
+        films = len(self._ends) - len(self.rows)
+        bores = [(k, i) for k, size in enumerate(self.film_sizes) for i in range(size)]
+        moved = [moves for film, *_ in self.eqs.loads.elastic_films for moves in film.moves_gap]
+        ports = []
+        for c, ends in enumerate(self._ends):
+            for side, frame in enumerate(map(int, ends)):
+                if frame not in self._frames:
+                    continue
+                body, surface, translation = self._body(frame), -1, -1
+                motion = self._motions["frame", frame]
+                if c < films:
+                    translation = self._motions["body", body]
+                    if not moved[c]:
+                        motion = translation = -1
+                    if not side:
+                        film, row = bores[c]
+                        surface = self._motions["bore", film] + row
+                if motion >= 0 or surface >= 0:
+                    place = int(self.bodies[self._places[body], 1])
+                    ports.append((c, motion, side, place, translation, surface))
+        return ports
+
+    @staticmethod
+    def _ports_of_motions(
+        ports: list[tuple[int, ...]], motions: NDArray[np.int64]
+    ) -> list[tuple[int, ...]]:
+        """Return the ports at the motions of a group, with the places of these in the group."""
+        places = {int(k): place for place, k in enumerate(motions)} | {-1: -1}
         return [
-            (c, places[frame], 6 * side, int(quaternions[frame]))
-            for c, (entry, _) in enumerate(self.rows)
-            for side, frame in enumerate(map(int, self.eqs.frames.entry_frames[entry]))
-            if frame in places
+            (c, places[motion], side, place, places[translation], places[surface])
+            for c, motion, side, place, translation, surface in ports
+            if max(motion, surface) in places
         ]
+
+    def gradients(self, ports: Any, delay: float) -> tuple[Array, Array]:
+        """Return the gradients of ports at the present poses, (ports, 6) and (ports, 9).
+
+        See `kernels.body_factor.write_gradients`; `delay` is that of `gap_gradients`, s.
+        """
+        ports = np.array(ports, dtype=np.int64).reshape(-1, 6)
+        eqs, g, changes = self.eqs, np.zeros((len(ports), 6)), np.zeros((len(ports), 9))
+        coefficients = int(self.film_sizes.sum())
+        now, later = np.empty((coefficients, 12)), np.empty((coefficients, 18))
+        eqs.loads.write_gap_gradients(delay, now, later)
+        joints = eqs.joints.gradients()
+        write_gradients(ports, eqs.q, self.rows, joints, self.scale, now, later, g, changes)
+        return g, changes
+
+    def film_stiffness(self, k: int, derivatives: Derivatives, *, assembled: bool) -> Array:
+        """Return the matrix D of the film k; see `Loads.gap_stiffness`."""
+        a_by_move, v_by_move, _ = derivatives
+        block = self.eqs.loads.gap_stiffness(k, v_by_move, assembled=assembled)
+        return np.asarray(block / -a_by_move, dtype=np.float64)
+
+    def _subtract_films(
+        self,
+        T: Array,
+        ports: list[tuple[int, ...]],
+        gradients: tuple[Array, Array],
+        jacobians: tuple[Array, Array],
+        stiffness: list[Array],
+    ) -> None:
+        """Subtract Lᵀ D L of all films from the matrix of the bodies, in their axes."""
+        count = int(self.film_sizes.sum())
+        rows, columns = np.zeros((2, count, len(self._motion_bodies)))
+        for (c, motion, _, _, translation, surface), by_force, by_motion in zip(
+            ports, *gradients, strict=True
+        ):
+            if c >= count:
+                continue
+            if surface >= 0:
+                rows[c, surface] = columns[c, surface] = 1.0
+            if motion >= 0:
+                rows[c, motion : motion + 6] += by_force
+                columns[c, motion : motion + 6] += by_motion[:6]
+                columns[c, translation : translation + 3] += by_motion[6:]
+        left, right = rows @ jacobians[0], columns @ jacobians[1]
+        first = 0
+        for D in stiffness:
+            part = slice(first, first := first + len(D))
+            T -= left[part].T @ (D @ right[part])
 
 
 class BodyFactor:
@@ -184,7 +340,8 @@ class BodyFactor:
     Args:
         bodies: Bodies of the system.
         arrays: Arrays by name: length of the step, mass matrix and axes of the bodies at the
-            factorization, tables and matrices of the kernels, and those that `connect` creates.
+            factorization, time `delay` of `gap_gradients`, matrices D of the films, tables and
+            matrices of the kernels, and those that `connect` creates.
 
     Attributes:
         is_regular: Whether no pivot is zero.
@@ -198,21 +355,79 @@ class BodyFactor:
         self.is_regular, self.steps = True, int(arrays.get("steps", -1))
         self._tables: tuple[Any, ...] = (arrays["groups"], arrays["matrices"], arrays["ports"])
         self._places = arrays["unknowns"], bodies.bodies
+        self._delay, self._stiffness = float(arrays["delay"]), arrays["stiffness"].copy()
+        self._film_forces: Array = np.zeros(0)
         if "lu" in arrays:
-            self._gradients, self._lu, self._pivots = (
-                arrays[name] for name in ("gradients", "lu", "pivots")
+            self._g, self._changes, self._H, self._lu, self._pivots = (
+                arrays[name] for name in ("g", "changes", "H", "lu", "pivots")
             )
 
     def connect(self) -> None:
-        """Compute the gradients of the joints at the present poses, and their factor."""
+        """Compute the gradients of films and joints at the present poses, and their factor."""
         self.steps += 1
         (groups, matrices, ports), bodies = self._tables, self._bodies
-        H = np.zeros((len(bodies.rows), len(bodies.rows)))
-        self._gradients = g = np.empty((len(ports), 6))
-        q, joint_gradients = bodies.eqs.q, bodies.eqs.joints.gradients()
-        connect_bodies(groups, matrices, ports, q, bodies.rows, joint_gradients, bodies.scale, g, H)
-        self._lu, self._pivots, info = _getrf(H.T, overwrite_a=True)
+        size = len(bodies.rows) + int(bodies.film_sizes.sum())
+        self._H = np.zeros((size, size))
+        self._g, self._changes = bodies.gradients(ports, self._delay)
+        connect_bodies(groups, matrices, ports, self._g, self._changes, self._H)
+        self._factorize()
+
+    def _factorize(self) -> None:
+        """Factorize the matrix of the forces of films and of the multipliers."""
+        matrix, first = self._H.copy(), 0
+        for D in self._film_blocks():
+            part = slice(first, first := first + len(D))
+            matrix[part] = D @ self._H[part]
+        films = np.arange(first)
+        matrix[films, films] += 1.0
+        self._lu, self._pivots, info = _getrf(matrix.T, overwrite_a=True)
         self.is_regular = bool(info == 0 and np.isfinite(self._lu[-1]).all())
+
+    def _film_blocks(self) -> list[Array]:
+        """Return views of the matrices D of the films."""
+        blocks, first = [], 0
+        for m in map(int, self._bodies.film_sizes):
+            blocks.append(self._stiffness[first : first + m * m].reshape(m, m))
+            first += m * m
+        return blocks
+
+    def renew_films(
+        self, derivatives: Derivatives, forces: tuple[Array, Array] | None = None
+    ) -> None:
+        """Compute the matrices D of films at the last residual, and a new factor.
+
+        Args:
+            derivatives: Derivatives of the step.
+            forces: Result of `predict` for the last correction; only those films are renewed whose
+                forces differ too much from the prediction. Without it, all films are renewed.
+        """
+        blocks = self._film_blocks()
+        for k in self._inaccurate_films(forces):
+            blocks[k][:] = self._bodies.film_stiffness(k, derivatives, assembled=False)
+        self._factorize()
+
+    def predict(self, derivatives: Derivatives) -> tuple[Array, Array] | None:
+        """Return the last forces of all films, and those after the last solution.
+
+        They are the forces on the coefficients of the gaps, (coefficients,), N; None without films.
+        """
+        if not self._bodies.has_films:
+            return None
+        forces = np.concatenate(self._bodies.eqs.loads.gap_forces())
+        return forces, forces - derivatives.a_by_move * self._film_forces
+
+    def _inaccurate_films(self, forces: tuple[Array, Array] | None) -> Sequence[int]:
+        """Return the films whose derivatives are too inaccurate for another correction."""
+        sizes = self._bodies.film_sizes
+        if forces is None:
+            return range(len(sizes))
+        first, now = np.cumsum([0, *sizes])[:-1], self._bodies.eqs.loads.gap_forces()
+        changes, errors = (
+            np.maximum.reduceat(np.abs(np.concatenate(now) - x), first) for x in forces
+        )
+        # predicted error of the next force: the last error times its ratio to the last change
+        is_accurate = errors * errors <= _SMALL_ERROR * errors.max() * changes
+        return [int(k) for k in np.flatnonzero(~is_accurate)]
 
     def solve(self, rhs: Array) -> Array:
         """Return the solution for a right-hand side (unknowns,), or several (unknowns, columns).
@@ -220,14 +435,25 @@ class BodyFactor:
         A single right-hand side is overwritten.
         """
         if rhs.ndim > 1:
-            return np.column_stack([self.solve(column.copy()) for column in rhs.T])
-        n, q, g = len(self.mass), self._bodies.eqs.q, self._gradients
+            return np.column_stack([self._solution(column.copy())[0] for column in rhs.T])
+        x, forces = self._solution(rhs)
+        self._film_forces = forces[: len(forces) - len(self._bodies.rows)]
+        return x
+
+    def _solution(self, rhs: Array) -> tuple[Array, Array]:
+        """Return the solution, which overwrites the right-hand side, and forces and multipliers."""
+        n, q, sizes = len(self.mass), self._bodies.eqs.q, self._bodies.film_sizes
         (groups, matrices, ports), (unknowns, bodies) = self._tables, self._places
-        motion, values = np.empty(n), np.empty(len(rhs) - n)
-        reduce_to_joints(groups, matrices, ports, unknowns, bodies, q, g, rhs, motion, values)
-        values, _ = _getrs(self._lu, self._pivots, values, trans=1, overwrite_b=True)
-        expand_from_joints(groups, matrices, ports, unknowns, bodies, q, g, motion, values, rhs)
-        return rhs
+        motion, forces = np.empty(n), np.empty(len(self._H))
+        reduce_to_connections(
+            groups, matrices, ports, unknowns, bodies, q, self._changes, sizes, self._stiffness,
+            rhs, motion, forces,
+        )  # fmt: skip
+        forces, _ = _getrs(self._lu, self._pivots, forces, trans=1, overwrite_b=True)
+        expand_from_connections(
+            groups, matrices, ports, unknowns, bodies, q, self._g, motion, forces, rhs
+        )
+        return rhs, forces
 
     def inertia(self, increments: Array) -> Array:
         """Return the product (nv,) of the mass matrix, in its rotated axes, with increments."""
@@ -241,7 +467,14 @@ class BodyFactor:
 
     def memory(self) -> dict[str, Any]:
         """Return the arrays from which `restored` creates a bitwise identical factor."""
-        present = {"gradients": self._gradients, "lu": self._lu, "pivots": self._pivots}
+        present = {
+            "g": self._g,
+            "changes": self._changes,
+            "H": self._H,
+            "lu": self._lu,
+            "pivots": self._pivots,
+            "stiffness": self._stiffness.copy(),
+        }
         arrays = self._arrays | present | {"noise": self.noise, "steps": np.array(self.steps)}
         return {f"{_PREFIX}{name}": values for name, values in arrays.items()}
 
@@ -253,7 +486,7 @@ class BodyFactor:
             for name, values in memory.items()
             if name.startswith(_PREFIX)
         }
-        if not arrays or not bodies:
+        if "H" not in arrays or not bodies:
             return None
         arrays["lu"] = np.asfortranarray(arrays["lu"])
         return cls(bodies, arrays)

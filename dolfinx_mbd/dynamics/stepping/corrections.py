@@ -19,7 +19,6 @@ from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.dynamics.stepping.body_factor import BodyFactor, BodyMatrices
 from dolfinx_mbd.dynamics.stepping.convergence import Measure
 from dolfinx_mbd.dynamics.stepping.corotation import Corotation
-from dolfinx_mbd.dynamics.stepping.film_factor import FilmFactor, FilmStiffness
 from dolfinx_mbd.dynamics.stepping.formulas import Derivatives
 from dolfinx_mbd.dynamics.stepping.internal_unknowns import InternalUnknowns
 from dolfinx_mbd.dynamics.stepping.iteration_matrix import (
@@ -54,8 +53,7 @@ class Step:
         move: Increments since the state, (nv,).
         algorithmic: Algorithmic accelerations after the step, (nv,).
         film_forces: Forces of elastic films before the last correction and their prediction after
-            it, or None; see `FilmStiffness.predict`.
-        is_renewed: Whether the factor has the axes of bodies and joints of this step.
+            it, or None; see `BodyFactor.predict`.
     """
 
     state: State
@@ -65,7 +63,6 @@ class Step:
     move: Array
     algorithmic: Array
     film_forces: tuple[Array, Array] | None = None
-    is_renewed: bool = False
 
 
 class Corrector:
@@ -98,7 +95,7 @@ class Corrector:
         self.eqs, self.tolerance, self.sparse, self._internal = eqs, tolerance, sparse, internal
         self._condenses = bool(internal)  # whether bodies condense unknowns
         self.iterations = self.factorizations = self.renewals = 0
-        self.factor: Factor | FilmFactor | BodyFactor | None = None
+        self.factor: Factor | BodyFactor | None = None
         self.mass = float(np.mean([b.typical_mass for b in system.bodies if b.num_velocities]))
         self.matrix = IterationMatrix(system, self.mass, sparse)
         self.measure, self._no_values = Measure(system), np.zeros(system.num_constraints)
@@ -107,10 +104,9 @@ class Corrector:
         self.corotation = Corotation(eqs)
         self.films = OpenFilms(eqs, self.measure.lengths)
         self._has_films = bool(self.films)
-        self._stiffness = FilmStiffness(eqs, self.mass)
-        self.renews = bool(self._stiffness) and not (sparse or internal)
         self._bodies = BodyMatrices(eqs, self.mass)
-        self._permits_bodies = bool(self._bodies) and not (sparse or internal or self.renews)
+        self._permits_bodies = bool(self._bodies) and not (sparse or internal)
+        self.renews = self._permits_bodies and self._bodies.has_films
         self.by_bodies = self._permits_bodies
 
     # ---- residual and matrix --------------------------------------------------------------------
@@ -130,7 +126,7 @@ class Corrector:
 
     def refactor(
         self, t: float, dt: float, move: Array, derivatives: Derivatives
-    ) -> Factor | FilmFactor | BodyFactor:
+    ) -> Factor | BodyFactor:
         """Factorize the iteration matrix after a residual at the same point, and return it.
 
         Args:
@@ -142,16 +138,11 @@ class Corrector:
         a_by_move, v_by_move, _ = derivatives
         matrix, mass = self.matrix.evaluate(self.eqs, t, move, a_by_move, v_by_move)
         self.factorizations += 1
-        if self.renews:
-            self.factor = self._stiffness.factor(matrix, dt, mass, derivatives)
-            if self.factor is not None:
-                self.corotation.stop()  # this factor rotates with the bodies itself
-                return self.factor
         if self.by_bodies:
             tangents = self.matrix.rotation_tangents(move)
-            self.factor = self._bodies.factor(matrix, dt, mass, tangents)
+            self.factor = self._bodies.factor(matrix, dt, mass, tangents, derivatives)
             if self.factor is not None:
-                self.corotation.stop()
+                self.corotation.stop()  # this factor rotates with the bodies itself
                 return self.factor
         factorize = SparseFactor if self.sparse else DenseFactor.of
         try:
@@ -186,17 +177,14 @@ class Corrector:
         forces are inaccurate. The axes of bodies and joints are renewed once in a step. Call it
         with the factor of a step of the same length.
         """
-        if not isinstance(self.factor, FilmFactor):
+        if not (self.renews and isinstance(self.factor, BodyFactor)):
             return False
-        self.factor = self._stiffness.renewed(
-            self.factor, step.derivatives, step.film_forces, moves=not step.is_renewed
-        )
-        step.is_renewed = True
+        self.factor.renew_films(step.derivatives, step.film_forces)
         self.renewals += 1
         return True
 
     def connect_bodies(self) -> None:
-        """Renew the joints in a factor of bodies at the poses of a step."""
+        """Renew joints and directions of films in a factor of bodies at the poses of a step."""
         if isinstance(self.factor, BodyFactor):
             self.factor.connect()
 
@@ -206,7 +194,8 @@ class Corrector:
         If they do with new factors of bodies, the next factor is that of the complete matrix.
         """
         is_new = isinstance(self.factor, BodyFactor) and self.factor.steps <= 1
-        self.by_bodies, self.factor = self._permits_bodies and not is_new, None
+        self.by_bodies = self._permits_bodies and (self.renews or not is_new)
+        self.factor = None
 
     def factor_memory(self) -> dict[str, Any]:
         """Return the arrays from which `restore_factor` creates a bitwise identical factor."""
@@ -218,10 +207,7 @@ class Corrector:
     def restore_factor(self, memory: Mapping[str, Any]) -> None:
         """Restore the factor that `memory` describes; None without it or its orientations."""
         self.by_bodies = bool(memory.get("by_bodies", self._permits_bodies))
-        if "film_groups" in memory:
-            self.factor = FilmFactor.restored(memory)
-            self.corotation.stop()
-        elif (factor := BodyFactor.restored(self._bodies, memory)) is not None:
+        if (factor := BodyFactor.restored(self._bodies, memory)) is not None:
             self.factor = factor
             self.corotation.stop()
         else:
@@ -274,8 +260,8 @@ class Corrector:
         if self._has_films:
             limited = self.films.limited(step.state, step.time, move, solution)
             step.film_forces = None  # a correction that the films limit has no prediction
-            if isinstance(self.factor, FilmFactor) and limited is solution:
-                step.film_forces = self._stiffness.predict(self.factor, step.derivatives)
+            if isinstance(self.factor, BodyFactor) and limited is solution:
+                step.film_forces = self.factor.predict(step.derivatives)
             solution = limited
         correct(
             solution, v_by_move, a_by_move, ratio, self.mass,
@@ -339,7 +325,7 @@ class Corrector:
             factor = self.refactor(state.time, dt, np.zeros(n), derivatives)
         rhs = np.zeros(len(self._rhs))
         rhs[:n] = change
-        if isinstance(factor, FilmFactor | BodyFactor):
+        if isinstance(factor, BodyFactor):
             rhs[:n] = factor.inertia(change)
         else:
             rhs[:n] = factor.mass @ self.corotation.back(rhs)[:n]  # the matrix is not rotated

@@ -43,6 +43,7 @@ from dolfinx_mbd.kernels.relation import (
     pair_wrenches,
     relative_motion,
 )
+from dolfinx_mbd.kernels.rotations import exp_rotation
 from dolfinx_mbd.kernels.small_vectors import Array, Vector3, cross3, sum3, vector3
 
 
@@ -133,6 +134,56 @@ def film_wrenches(Q1: Array, y: Array, g: Array) -> Array:
     dz = y[AXIAL]
     d = np.array([y[E_X] + dz * y[T_X], y[E_Y] + dz * y[T_Y], dz])
     return pair_wrenches(Q1, d, _law(y, g))
+
+
+@kernel
+def gap_gradients(
+    p1: Array,
+    Q1: Array,
+    u1: Array,
+    p2: Array,
+    Q2: Array,
+    u2: Array,
+    delay: float,
+    by_journal: Array,
+    gradients: Array,
+    changes: Array,
+) -> None:
+    """Write the derivatives of the coefficients of a gap with respect to the poses of both frames.
+
+    The rates of the coefficients depend on the poses also through these derivatives. `changes` are
+    therefore those after the time `delay` (s) at constant velocities. They have nine columns for
+    each frame: the derivatives by its position and by its rotation in its axes after that time,
+    with the components along the present axes, and the difference that results for a translation of
+    the body, which is in global axes: e(t + Δt) − R(t, Δt)ᵀ e(t + Δt) with the rotation R.
+
+    Args:
+        p1, Q1, u1: Position, axes and velocity of the frame of the bore.
+        p2, Q2, u2: Those of the frame of the journal.
+        delay: Time, s.
+        by_journal: Derivatives of the coefficients by e and t, (m, 4).
+        gradients: Present derivatives, (m, 12), a result.
+        changes: Those after the time `delay`, (m, 18), a result.
+    """
+    # By virtual work, the wrenches of unit loads are the derivatives of e and t by the poses
+    unit, later = np.empty((4, 12)), np.empty((4, 18))
+    turn1, turn2 = exp_rotation(delay * u1[3:]), exp_rotation(delay * u2[3:])
+    P1, P2 = turn1 @ Q1, turn2 @ Q2
+    now = film_motion(p1, Q1, u1, p2, Q2, u2)
+    then = film_motion(p1 + delay * u1[:3], P1, u1, p2 + delay * u2[:3], P2, u2)
+    for k in range(4):
+        load = np.zeros(5)
+        load[k] = 1.0
+        unit[k] = film_wrenches(Q1, now, load)
+        w = film_wrenches(P1, then, load)
+        for side in range(2):
+            turn, force = turn1 if side == 0 else turn2, w[6 * side : 6 * side + 3]
+            turned = turn.T @ force
+            later[k, 9 * side : 9 * side + 3] = turned
+            later[k, 9 * side + 3 : 9 * side + 6] = turn.T @ w[6 * side + 3 : 6 * side + 6]
+            later[k, 9 * side + 6 : 9 * side + 9] = force - turned
+    gradients[:] = by_journal @ unit
+    changes[:] = by_journal @ later
 
 
 @kernel

@@ -32,7 +32,7 @@ from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.films.bore_patterns import NEW, UNUSABLE, elastic_gap, elastic_slopes
 from dolfinx_mbd.kernels.films.fields import DRAG, SPIN
-from dolfinx_mbd.kernels.films.frames import film_wrenches
+from dolfinx_mbd.kernels.films.frames import film_wrenches, gap_gradients
 from dolfinx_mbd.mechanism.bearings.film_bearing import FARTHEST
 from dolfinx_mbd.mechanism.bearings.finite_bearing import FiniteBearing
 from dolfinx_mbd.mechanism.contact.elastic_bores import elastic_tangents
@@ -270,11 +270,16 @@ class ElasticBearing(FiniteBearing):
             return np.full(self._slopes[0].shape, np.nan)
         return self.grid.pattern_stiffness(self._weights, self._around, self._along, rate_factor)
 
-    def gap_by_poses(self, pair: FramePair) -> Array:
-        """Return the derivatives (m, 12) of the coefficients of the gap with respect to poses."""
-        # By virtual work, the wrenches of unit loads are the derivatives of e and t by the poses
-        y, loads = self.pair_motion(pair), np.eye(4, 5)
-        return self._by_journal @ np.array([film_wrenches(pair.Q1, y, load) for load in loads])
+    @property
+    def moves_gap(self) -> Array:
+        """Whether the journal changes each coefficient of the gap, (m,)."""
+        return self._by_journal.any(axis=1)
+
+    def write_gap_gradients(
+        self, pair: FramePair, delay: float, gradients: Array, changes: Array
+    ) -> None:
+        """Write the derivatives of the coefficients of the gap by poses; see `FilmElement`."""
+        gap_gradients(*pair, delay, self._by_journal, gradients, changes)
 
     def energy(self, pair: FramePair, surface: Array | None = None) -> float:
         """Return the elastic energy of touching asperities, J, without the bore."""
