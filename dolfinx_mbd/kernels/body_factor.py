@@ -2,8 +2,9 @@
 
 For the equations, see `dolfinx_mbd.dynamics.stepping.body_factor`. A row of the table of groups of
 bodies has the first entry of a group in the list of unknowns, the number g of its unknowns, the
-number l of its motions, the first port and the number of ports, and the start of its matrices in
-their buffer: T⁻¹ (g, g), J (l, g), T⁻¹ Jᵀ (g, l) and W (l, l). The motions of a group are those of
+number l of its motions, the first port, the number of ports at frames, which come first, the number
+of ports, and the start of its matrices in their buffer: T⁻¹ (g, g), J (l, g), T⁻¹ Jᵀ (g, l) and W
+(l, l). The motions of a group are those of
 frames (6 each), translations of bodies (3 each), and coefficients of the displacement of bores.
 
 A connection is a coefficient of the gap of an oil film or a constraint. A port is its action on a
@@ -13,7 +14,7 @@ body. A row of their table has the columns
     MOTION       first of the six motions of the frame, or −1 if the frame does not change the gap
     SIDE         0 for the first frame, 1 for the second
     PLACE        place of the quaternion of the body in q
-    TRANSLATION  first motion of the translation of the body, or −1 if there is none
+    TRANSLATION  first motion of the translation of the body, or −1
     SURFACE      motion that is a coefficient of the displacement of a bore, or −1
 
 Each port has two gradients: one by which its forces act, with 6 entries for the frame, and one by
@@ -101,7 +102,9 @@ def write_gradients(
 def connect_bodies(
     groups: Table, matrices: Array, ports: Table, g: Array, changes: Array, H: Array
 ) -> None:
-    """Write the matrix of the connections, H (connections, connections).
+    """Add the parts of the matrix of the connections that depend on the gradients of frames.
+
+    The other part, W of the coefficients of the displacements of bores, is constant.
 
     Args:
         groups: Table of the groups.
@@ -109,45 +112,48 @@ def connect_bodies(
         ports: Table of the ports.
         g: Gradients of the ports by which forces act, (ports, 6).
         changes: Gradients of the ports by which motions change them, (ports, 9).
-        H: Result, which must be zero.
+        H: Matrix (connections, connections).
     """
     for b in range(groups.shape[0]):
-        _, size, lines, first, count, start = groups[b]
+        _, size, lines, first, moved, count, start = groups[b]
         start += size * size + 2 * lines * size  # W follows T⁻¹, J and T⁻¹ Jᵀ
         W, y = matrix(matrices, start, lines, lines), np.empty(lines)
-        for i in range(first, first + count):
-            c, motion, _, _, translation, surface = ports[i]
+        for i in range(first, first + moved):
             # y: product of the gradient of the port i and W
-            if surface >= 0:
-                y[:] = W[surface]
-            else:
-                y[:] = 0.0
-            if motion >= 0:
-                a0, a1, a2, a3, a4, a5 = changes[i, :6]
-                r0, r1, r2 = W[motion], W[motion + 1], W[motion + 2]
-                r3, r4, r5 = W[motion + 3], W[motion + 4], W[motion + 5]
+            row, motion = H[ports[i, CONNECTION]], ports[i, MOTION]
+            a0, a1, a2 = vector3(changes[i], 0)
+            a3, a4, a5 = vector3(changes[i], 3)
+            r0, r1, r2 = W[motion], W[motion + 1], W[motion + 2]
+            r3, r4, r5 = W[motion + 3], W[motion + 4], W[motion + 5]
+            for k in range(lines):
+                y[k] = a0 * r0[k] + a1 * r1[k] + a2 * r2[k] + a3 * r3[k] + a4 * r4[k] + a5 * r5[k]
+            translation = ports[i, TRANSLATION]
+            if translation >= 0:
+                a0, a1, a2 = vector3(changes[i], 6)
+                r0, r1, r2 = W[translation], W[translation + 1], W[translation + 2]
                 for k in range(lines):
                     y[k] += a0 * r0[k] + a1 * r1[k] + a2 * r2[k]
-                    y[k] += a3 * r3[k] + a4 * r4[k] + a5 * r5[k]
-                if translation >= 0:
-                    a0, a1, a2 = changes[i, 6:]
-                    r0, r1, r2 = W[translation], W[translation + 1], W[translation + 2]
-                    for k in range(lines):
-                        y[k] += a0 * r0[k] + a1 * r1[k] + a2 * r2[k]
             for j in range(first, first + count):
-                total = _port_value(ports[j], g[j], y)
-                H[c, ports[j, CONNECTION]] += total
+                row[ports[j, CONNECTION]] += _port_value(ports, j, g, y)
+        for i in range(first, first + count):
+            if ports[i, SURFACE] >= 0:
+                row, values = H[ports[i, CONNECTION]], W[ports[i, SURFACE]]
+                for j in range(first, first + moved):
+                    motion, total = ports[j, MOTION], 0.0
+                    for k in range(6):
+                        total += g[j, k] * values[motion + k]
+                    row[ports[j, CONNECTION]] += total
 
 
 @inner_kernel
-def _port_value(port: NDArray[np.int64], gradient: Array, y: Array) -> float:
-    """Return the value of a port for the motions y, without the translation of its body."""
-    motion, surface, total = port[MOTION], port[SURFACE], 0.0
+def _port_value(ports: Table, p: int, gradients: Array, y: Array) -> float:
+    """Return the value of the port p for the motions y, without the translation of its body."""
+    motion, surface, total = ports[p, MOTION], ports[p, SURFACE], 0.0
     if surface >= 0:
         total += y[surface]
     if motion >= 0:
         for k in range(6):
-            total += gradient[k] * y[motion + k]
+            total += gradients[p, k] * y[motion + k]
     return total
 
 
@@ -160,13 +166,11 @@ def reduce_to_connections(
     bodies: Table,
     q: Array,
     changes: Array,
-    sizes: NDArray[np.int64],
-    stiffness: Array,
     x: Array,
     motion: Array,
     values: Array,
 ) -> None:
-    """Compute the motion of the bodies without connections, and the right-hand side of these.
+    """Compute the motion of the bodies without connections, and the values of these.
 
     Args:
         groups: Table of the groups.
@@ -176,36 +180,32 @@ def reduce_to_connections(
         bodies: First unknown and place of the quaternion in q of each body with rotating axes.
         q: Coordinates, (nq,).
         changes: Gradients by which motions change the ports, (ports, 9).
-        sizes: Number of coefficients of the gap of each film.
-        stiffness: Matrices D of the films, row by row, one film after the other.
         x: Right-hand side (r, r_B), (nv + nc,); r is rotated to the axes of the bodies.
         motion: Motion T⁻¹ r in the order of `unknowns`, (nv,), a result.
-        values: D L T⁻¹ r of the films, then B T⁻¹ r − r_B, (connections,), a result.
+        values: L T⁻¹ r of the films, then B T⁻¹ r − r_B, (connections,), a result.
     """
-    n, first_joint = unknowns.shape[0], sizes.sum()
+    n = unknowns.shape[0]
+    joints = len(x) - n  # number of constraints
+    first_joint = len(values) - joints
     for b in range(bodies.shape[0]):
         i, place = bodies[b]
         put3(x, i, tmv3(_axes(q, place), vector3(x, i)))
-    for c in range(values.shape[0]):
-        values[c] = 0.0 if c < first_joint else -x[n + c - first_joint]
+    values[:first_joint] = 0.0
+    for c in range(joints):
+        values[first_joint + c] = -x[n + c]
     for k in range(n):
         motion[k] = x[unknowns[k]]
     for b in range(groups.shape[0]):
-        low, size, lines, first, count, start = groups[b]
+        low, size, lines, first, _, count, start = groups[b]
         part = product(matrix(matrices, start, size, size), motion, low)
         motion[low : low + size] = part
         u = product(matrix(matrices, start + size * size, lines, size), part, 0)
         for p in range(first, first + count):
-            total, line = _port_value(ports[p], changes[p], u), ports[p, TRANSLATION]
+            total, line = _port_value(ports, p, changes, u), ports[p, TRANSLATION]
             if line >= 0:
                 for k in range(3):
                     total += changes[p, 6 + k] * u[line + k]
             values[ports[p, CONNECTION]] += total
-    start = first = 0
-    for f in range(sizes.shape[0]):
-        m = sizes[f]
-        values[first : first + m] = product(matrix(stiffness, start, m, m), values, first)
-        start, first = start + m * m, first + m
 
 
 @kernel
@@ -228,7 +228,7 @@ def expand_from_connections(
     """
     n, c = unknowns.shape[0], len(x) - unknowns.shape[0]
     for b in range(groups.shape[0]):
-        low, size, lines, first, count, start = groups[b]
+        low, size, lines, first, _, count, start = groups[b]
         loads = np.zeros(lines)
         for p in range(first, first + count):
             connection, line, _, _, _, surface = ports[p]

@@ -58,9 +58,10 @@ time_steps.relative_forces f1 f f1 f1 f1 b1 i1 i2 f1 f1 f
 time_steps.largest_product f1 f1
 group_rotations.rotate_back i2 f1 f3 f3 f3 f1
 group_rotations.rotate_forward i2 f3 f1
-body_factor.connect_bodies i2 f1 i2 f1 i2 f3 f f2 f2
-body_factor.reduce_to_joints i2 f1 i2 i1 i2 f1 f2 f1 f1 f1
-body_factor.expand_from_joints i2 f1 i2 i1 i2 f1 f2 f1 f1 f1
+body_factor.write_gradients i2 f1 i2 f3 f f2 f2 f2 f2
+body_factor.connect_bodies i2 f1 i2 f2 f2 f2
+body_factor.reduce_to_connections i2 f1 i2 i1 i2 f1 f2 f1 f1 f1
+body_factor.expand_from_connections i2 f1 i2 i1 i2 f1 f2 f1 f1 f1
 time_steps.correct f1 f f f f f1 f1 f1 f1 f1
 floating_frame.integrals i2 f1 f1 f1 f1
 time_steps.step_rotations f1 i1 f3 f3

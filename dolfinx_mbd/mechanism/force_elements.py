@@ -221,7 +221,7 @@ class FilmElement(PairElement):
         raise NotImplementedError
 
     @property
-    def moves_gap(self) -> Array:
+    def moves_gap(self) -> NDArray[np.bool_]:
         """Whether poses of the frames change each coefficient of an elastic gap, (m,)."""
         raise NotImplementedError
 

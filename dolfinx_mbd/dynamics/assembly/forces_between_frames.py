@@ -138,7 +138,7 @@ class ForcesBetweenFrames:
         """Write the derivatives of the coefficients of all elastic gaps by the poses of frames."""
         first = 0
         for film, one, two in self.elastic_films:
-            last = first + len(film.surface)
+            last = first + len(np.asarray(film.surface))
             film.write_gap_gradients(
                 self._pairs[one, two], delay, gradients[first:last], changes[first:last]
             )

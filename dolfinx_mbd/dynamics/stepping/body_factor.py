@@ -77,6 +77,10 @@ _SMALL_ERROR = 1e-4
 _getrf, _getrs = get_lapack_funcs(("getrf", "getrs"), (np.zeros((1, 1)),))
 _AS_THEY_ARE, _TRANSPOSED = False, True  # blocks in `rotate_rows`
 _PREFIX = "bodies_"  # of the entries in the memory of a stepper
+# Results of `BodyFactor.connect` and `BodyFactor.renew_films`
+_PRESENT = (
+    "g", "changes", "H", "lu", "pivots", "by_joints", "of_films", "joint_lu", "joint_pivots"
+)  # fmt: skip
 
 
 class BodyMatrices:
@@ -101,11 +105,12 @@ class BodyMatrices:
         self._index = {k: i for i, k in enumerate(eqs.frames.moving)}
         self._places = {k: row for row, k in enumerate(eqs.frames.bodies.members)}
         films = eqs.loads.elastic_films
-        self._films = [(np.asarray(film.surface), *ends) for film, *ends in films]
-        self.film_sizes = np.array([len(surface) for surface, *_ in self._films], dtype=np.int64)
+        self._surfaces = [np.asarray(film.surface) for film, *_ in films]
+        self._bores = [self._body(one) for _, one, _ in films]  # bodies
+        self.film_sizes = np.array([len(surface) for surface in self._surfaces], dtype=np.int64)
         # Frames of each connection: of the coefficients of all gaps, then of the constraints
-        ends = [self._films[k][1:] for k in np.repeat(np.arange(len(films)), self.film_sizes)]
-        self._ends = [*ends, *eqs.frames.entry_frames[s.row_entry].tolist()]
+        ends = [films[int(k)][1:] for k in np.repeat(np.arange(len(films)), self.film_sizes)]
+        self._ends = [*ends, *map(tuple, eqs.frames.entry_frames[s.row_entry].tolist())]
         moving = {int(k) for pair in self._ends for k in pair if self._body(k) in self._index}
         self._frames = sorted(moving)
         self._motions, self._motion_bodies = self._list_motions()
@@ -121,7 +126,7 @@ class BodyMatrices:
     @property
     def has_films(self) -> bool:
         """Whether factors contain oil films in elastic bores."""
-        return bool(self._films)
+        return bool(self._surfaces)
 
     def _body(self, frame: int) -> int:
         """Return the body of a frame."""
@@ -133,15 +138,20 @@ class BodyMatrices:
         The motions are those of the frames, then the translations of the bodies at films, and the
         coefficients of the displacements of the bores.
         """
-        films = enumerate(self._films)
-        bodies = sorted({self._body(frame) for _, *ends in self._films for frame in ends})
+        films = int(self.film_sizes.sum())
+        bodies = sorted({self._body(frame) for pair in self._ends[:films] for frame in pair})
         parts = [("frame", frame, self._body(frame), 6) for frame in self._frames]
         parts += [("body", k, k, 3) for k in bodies if k in self._index]
-        parts += [("bore", k, self._body(one), len(W)) for k, (W, one, _) in films]
-        starts = np.cumsum([0, *(count for *_, count in parts)])
-        index = {part[:2]: int(start) for part, start in zip(parts, starts, strict=False)}
-        members = np.repeat([self._index[part[2]] for part in parts], [part[3] for part in parts])
-        return index, members.astype(np.int64)
+        parts += [
+            ("bore", k, body, len(W))
+            for k, (body, W) in enumerate(zip(self._bores, self._surfaces, strict=True))
+        ]
+        index: dict[tuple[str, int], int] = {}
+        members: list[int] = []
+        for kind, k, body, count in parts:
+            index[kind, k] = len(members)
+            members += [self._index[body]] * count
+        return index, np.array(members, dtype=np.int64)
 
     def _is_faster(self, groups: list[list[int]]) -> bool:
         """Return whether a solution with the inverses of groups of bodies is faster."""
@@ -179,7 +189,7 @@ class BodyMatrices:
         left, right = self._jacobians(axes, tangents, n)
         ports = self._ports()
         stiffness = [
-            self.film_stiffness(k, derivatives, assembled=True) for k in range(len(self._films))
+            self.film_stiffness(k, derivatives, assembled=True) for k in range(len(self._surfaces))
         ]
         arrays: dict[str, Any] = {
             "dt": np.array(dt),
@@ -192,7 +202,7 @@ class BodyMatrices:
         self._subtract_films(T, ports, (g, changes), (left, right), stiffness)
         starts = np.array([indices[0] for indices in self._ranges])
         groups = coupled_bodies(T, starts, _COUPLED)
-        if not (self._films or self._is_faster(groups)):
+        if not (self.has_films or self._is_faster(groups)):
             return None
         unknowns = [np.concatenate([self._ranges[k] for k in group]) for group in groups]
         try:
@@ -200,15 +210,23 @@ class BodyMatrices:
         except np.linalg.LinAlgError:
             return None
         # For each group: the inverse T⁻¹, the Jacobian R by the increments, N = T⁻¹ Jᵀ and W
-        table, matrices, ordered = [], [], []
+        table, matrices = [], []
+        ordered: list[tuple[int, ...]] = []
         first = start = 0
+        count = len(self._ends)
+        constant = np.zeros((count, count))
         for group, index, inverse in zip(groups, unknowns, inverses, strict=True):
             motions = np.flatnonzero(np.isin(self._motion_bodies, group))
             L, R = left[motions][:, index], right[motions][:, index]
             N = inverse @ L.T
-            part = [x.ravel() for x in (inverse, R, N, R @ N)]
+            W = R @ N
+            part = [x.ravel() for x in (inverse, R, N, W)]
             of_group = self._ports_of_motions(ports, motions)
-            table.append([first, len(index), len(motions), len(ordered), len(of_group), start])
+            bores = np.array([(c, k) for c, *_, k in of_group if k >= 0], np.int64).reshape(-1, 2)
+            constant[np.ix_(bores[:, 0], bores[:, 0])] = W[np.ix_(bores[:, 1], bores[:, 1])]
+            moved = sum(motion >= 0 for _, motion, *_ in of_group)
+            row = first, len(index), len(motions), len(ordered), moved, len(of_group), start
+            table.append(row)
             first, start = first + len(index), start + sum(map(len, part))
             matrices += part
             ordered += of_group
@@ -217,6 +235,7 @@ class BodyMatrices:
             "matrices": np.concatenate(matrices),
             "ports": np.array(ordered, dtype=np.int64).reshape(-1, 6),
             "unknowns": np.concatenate(unknowns),
+            "constant": constant,
         }
         factor = BodyFactor(self, arrays)
         factor.connect()
@@ -240,9 +259,8 @@ class BodyMatrices:
                 columns = self._ranges[self._index[k]][:3]
                 left[first : first + 3, columns] = np.eye(3)
             else:
-                surface, one, _ = self._films[k]
-                columns = self._ranges[self._index[self._body(one)]][ELASTIC]
-                left[first : first + len(surface), columns] = surface
+                columns = self._ranges[self._index[self._bores[k]]][ELASTIC]
+                left[first : first + len(self._surfaces[k]), columns] = self._surfaces[k]
         right = left.copy()
         for column, tangent in zip(self.columns, tangents, strict=True):
             part = slice(column + 3, column + 6)
@@ -254,7 +272,7 @@ class BodyMatrices:
         films = len(self._ends) - len(self.rows)
         bores = [(k, i) for k, size in enumerate(self.film_sizes) for i in range(size)]
         moved = [moves for film, *_ in self.eqs.loads.elastic_films for moves in film.moves_gap]
-        ports = []
+        ports: list[tuple[int, ...]] = []
         for c, ends in enumerate(self._ends):
             for side, frame in enumerate(map(int, ends)):
                 if frame not in self._frames:
@@ -279,11 +297,12 @@ class BodyMatrices:
     ) -> list[tuple[int, ...]]:
         """Return the ports at the motions of a group, with the places of these in the group."""
         places = {int(k): place for place, k in enumerate(motions)} | {-1: -1}
-        return [
+        of_group = [
             (c, places[motion], side, place, places[translation], places[surface])
             for c, motion, side, place, translation, surface in ports
             if max(motion, surface) in places
         ]
+        return sorted(of_group, key=lambda port: port[1] < 0)  # those at frames come first
 
     def gradients(self, ports: Any, delay: float) -> tuple[Array, Array]:
         """Return the gradients of ports at the present poses, (ports, 6) and (ports, 9).
@@ -357,31 +376,50 @@ class BodyFactor:
         self._places = arrays["unknowns"], bodies.bodies
         self._delay, self._stiffness = float(arrays["delay"]), arrays["stiffness"].copy()
         self._film_forces: Array = np.zeros(0)
+        joints, films = len(bodies.rows), int(bodies.film_sizes.sum())
+        # Matrices in the order of LAPACK (lu), or row by row
+        self._lu: Array = np.zeros((films, films), order="F")
+        self._joint_lu: Array = np.zeros((joints, joints), order="F")
+        self._pivots, self._joint_pivots = np.zeros((2, 0), dtype=np.int32)
+        self._H: Array = np.zeros((films, films))
+        self._by_joints: Array = np.zeros((films, joints))
+        self._of_films: Array = np.zeros((joints, films))
+        self._work: Array = np.zeros((films + joints, films + joints))
+        self._g: Array = np.zeros((0, 6))
+        self._changes: Array = np.zeros((0, 9))
         if "lu" in arrays:
-            self._g, self._changes, self._H, self._lu, self._pivots = (
-                arrays[name] for name in ("g", "changes", "H", "lu", "pivots")
-            )
+            for name in _PRESENT:
+                copied = np.asfortranarray if name.endswith("lu") else np.ascontiguousarray
+                setattr(self, f"_{name}", copied(arrays[name]).copy(order="K"))
 
     def connect(self) -> None:
         """Compute the gradients of films and joints at the present poses, and their factor."""
         self.steps += 1
         (groups, matrices, ports), bodies = self._tables, self._bodies
-        size = len(bodies.rows) + int(bodies.film_sizes.sum())
-        self._H = np.zeros((size, size))
         self._g, self._changes = bodies.gradients(ports, self._delay)
-        connect_bodies(groups, matrices, ports, self._g, self._changes, self._H)
-        self._factorize()
+        H, n = self._work, len(self._H)
+        H[:] = self._arrays["constant"]
+        connect_bodies(groups, matrices, ports, self._g, self._changes, H)
+        self._of_films[:] = H[n:, :n]
+        self._joint_lu[:] = H[n:, n:].T
+        self._joint_pivots, self.is_regular = _factorize(self._joint_lu)
+        # H_LB H_BB⁻¹, and the matrix of the films without constraints
+        self._by_joints[:] = H[:n, n:]
+        if self._by_joints.size and self.is_regular:
+            _getrs(self._joint_lu, self._joint_pivots, self._by_joints.T, overwrite_b=True)
+        np.matmul(self._by_joints, self._of_films, out=self._H)
+        np.subtract(H[:n, :n], self._H, out=self._H)
+        self._factorize_films()
 
-    def _factorize(self) -> None:
-        """Factorize the matrix of the forces of films and of the multipliers."""
-        matrix, first = self._H.copy(), 0
+    def _factorize_films(self) -> None:
+        """Factorize the matrix of the forces of the films."""
+        matrix, first = self._lu.T, 0
         for D in self._film_blocks():
             part = slice(first, first := first + len(D))
-            matrix[part] = D @ self._H[part]
-        films = np.arange(first)
-        matrix[films, films] += 1.0
-        self._lu, self._pivots, info = _getrf(matrix.T, overwrite_a=True)
-        self.is_regular = bool(info == 0 and np.isfinite(self._lu[-1]).all())
+            np.matmul(D, self._H[part], out=matrix[part])
+        np.einsum("ii->i", matrix)[:] += 1.0
+        self._pivots, is_regular = _factorize(self._lu)
+        self.is_regular = self.is_regular and is_regular
 
     def _film_blocks(self) -> list[Array]:
         """Return views of the matrices D of the films."""
@@ -404,7 +442,7 @@ class BodyFactor:
         blocks = self._film_blocks()
         for k in self._inaccurate_films(forces):
             blocks[k][:] = self._bodies.film_stiffness(k, derivatives, assembled=False)
-        self._factorize()
+        self._factorize_films()
 
     def predict(self, derivatives: Derivatives) -> tuple[Array, Array] | None:
         """Return the last forces of all films, and those after the last solution.
@@ -436,24 +474,36 @@ class BodyFactor:
         """
         if rhs.ndim > 1:
             return np.column_stack([self._solution(column.copy())[0] for column in rhs.T])
-        x, forces = self._solution(rhs)
-        self._film_forces = forces[: len(forces) - len(self._bodies.rows)]
+        x, self._film_forces = self._solution(rhs)
         return x
 
     def _solution(self, rhs: Array) -> tuple[Array, Array]:
-        """Return the solution, which overwrites the right-hand side, and forces and multipliers."""
-        n, q, sizes = len(self.mass), self._bodies.eqs.q, self._bodies.film_sizes
+        """Return the solution, which overwrites the right-hand side, and the forces of the films.
+
+        With X = H_LB H_BB⁻¹ and the values a of the films and b of the constraints, φ follows from
+        (1 + D (H_LL − X H_BL)) φ = D (a − X b), and μ from H_BB μ = b − H_BL φ.
+        """
+        n, films, q = len(self.mass), len(self._H), self._bodies.eqs.q
         (groups, matrices, ports), (unknowns, bodies) = self._tables, self._places
-        motion, forces = np.empty(n), np.empty(len(self._H))
+        motion, values = np.empty(n), np.empty(films + len(self._of_films))
         reduce_to_connections(
-            groups, matrices, ports, unknowns, bodies, q, self._changes, sizes, self._stiffness,
-            rhs, motion, forces,
-        )  # fmt: skip
-        forces, _ = _getrs(self._lu, self._pivots, forces, trans=1, overwrite_b=True)
-        expand_from_connections(
-            groups, matrices, ports, unknowns, bodies, q, self._g, motion, forces, rhs
+            groups, matrices, ports, unknowns, bodies, q, self._changes, rhs, motion, values
         )
-        return rhs, forces
+        of_films, of_joints = values[:films], values[films:]
+        if films:
+            of_films -= self._by_joints @ of_joints
+            first = 0
+            for D in self._film_blocks():
+                part = slice(first, first := first + len(D))
+                of_films[part] = D @ of_films[part]
+            of_films[:] = _getrs(self._lu, self._pivots, of_films, trans=1)[0]
+            of_joints -= self._of_films @ of_films
+        if len(of_joints):
+            of_joints[:] = _getrs(self._joint_lu, self._joint_pivots, of_joints, trans=1)[0]
+        expand_from_connections(
+            groups, matrices, ports, unknowns, bodies, q, self._g, motion, values, rhs
+        )
+        return rhs, of_films
 
     def inertia(self, increments: Array) -> Array:
         """Return the product (nv,) of the mass matrix, in its rotated axes, with increments."""
@@ -468,12 +518,8 @@ class BodyFactor:
     def memory(self) -> dict[str, Any]:
         """Return the arrays from which `restored` creates a bitwise identical factor."""
         present = {
-            "g": self._g,
-            "changes": self._changes,
-            "H": self._H,
-            "lu": self._lu,
-            "pivots": self._pivots,
             "stiffness": self._stiffness.copy(),
+            **{name: getattr(self, f"_{name}").copy() for name in _PRESENT},
         }
         arrays = self._arrays | present | {"noise": self.noise, "steps": np.array(self.steps)}
         return {f"{_PREFIX}{name}": values for name, values in arrays.items()}
@@ -486,10 +532,17 @@ class BodyFactor:
             for name, values in memory.items()
             if name.startswith(_PREFIX)
         }
-        if "H" not in arrays or not bodies:
+        if "constant" not in arrays or not bodies:
             return None
-        arrays["lu"] = np.asfortranarray(arrays["lu"])
         return cls(bodies, arrays)
+
+
+def _factorize(matrix: Array) -> tuple[NDArray[np.int32], bool]:
+    """Overwrite a matrix by its LU factors; return the pivots and whether none is zero."""
+    if not len(matrix):
+        return np.zeros(0, np.int32), True
+    _, pivots, info = _getrf(matrix, overwrite_a=True)
+    return pivots, bool(info == 0 and np.isfinite(matrix[-1]).all())
 
 
 def coupled_bodies(T: Array, columns: NDArray[np.int64], limit: float) -> list[list[int]]:

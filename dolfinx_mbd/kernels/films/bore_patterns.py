@@ -29,6 +29,7 @@ from dolfinx_mbd.kernels.films.fields import (
     T_Y_RATE,
     WEIGHT,
 )
+from dolfinx_mbd.kernels.films.frames import film_wrenches
 from dolfinx_mbd.kernels.films.grid_loads import grid_loads
 from dolfinx_mbd.kernels.small_vectors import Array
 
@@ -144,7 +145,8 @@ def elastic_gap(
     """Write the gap and its rate, and return `SAME`, `NEW` or `UNUSABLE`.
 
     The gap is not written if y and s (2, A L) are those in `point`, or if they are not finite or an
-    end of the journal is farther from the axis than the clearance plus `farthest` (m).
+    end of the journal is farther from the axis than the clearance plus `farthest` (m). If it is
+    written, y and s are the new `point`.
     """
     total = 0.0  # not finite if any entry is not
     for k in range(len(y)):
@@ -164,6 +166,10 @@ def elastic_gap(
     if same:
         return SAME
     pattern_gap(y, values[CLEARANCE], z, around, along, s, h, rate)
+    for k in range(n):
+        point[k] = y[k]
+    for k in range(m):
+        point[n + k], point[n + m + k] = s[0, k], s[1, k]
     return NEW
 
 
@@ -193,6 +199,50 @@ def elastic_loads(
     forces = pattern_forces(p, Z, around, along)
     g[5:] = forces
     g[DRAG] -= 0.5 * _couple(forces, slope, s)  # ½ ∫ p ∂w/∂θ dA, see `elastic_bearing`
+
+
+@kernel
+def elastic_wrenches(
+    Q1: Array,
+    y: Array,
+    s: Array,
+    slope: Array,
+    values: Array,
+    Z: Array,
+    p: Array,
+    slopes: Array,
+    flow: Array,
+    fraction: Array,
+    around: Array,
+    along: Array,
+    out: Array,
+) -> None:
+    """Write the wrenches (12,) on bore and journal, then the forces on s; see `elastic_loads`."""
+    g = np.empty(5 + len(out) - 12)
+    elastic_loads(s, slope, y[SPIN], values, Z, p, slopes, flow, fraction, around, along, g)
+    out[:12] = film_wrenches(Q1, y, g)
+    out[12:] = g[5:]
+
+
+@kernel
+def smallest_gap(y: Array, c: float, z: Array, around: Array, along: Array, s: Array) -> float:
+    """Return the smallest gap at the nodes, m; see `pattern_gap`."""
+    A, L = around.shape[1], along.shape[1]
+    part, smallest = np.empty(L), math.inf
+    for i in range(around.shape[0]):
+        theta = 2.0 * math.pi * i / around.shape[0]
+        cos, sin = math.cos(theta), math.sin(theta)
+        h0, h1 = c - y[E_X] * cos - y[E_Y] * sin, -y[T_X] * cos - y[T_Y] * sin
+        part[:] = 0.0
+        for a in range(A):
+            for m in range(L):
+                part[m] += around[i, a] * s[0, a * L + m]
+        for j in range(len(z)):
+            h = h0 + h1 * z[j]
+            for m in range(L):
+                h += part[m] * along[j, m]
+            smallest = min(smallest, h)
+    return smallest
 
 
 @inner_kernel

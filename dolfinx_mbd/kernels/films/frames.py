@@ -149,39 +149,46 @@ def gap_gradients(
     gradients: Array,
     changes: Array,
 ) -> None:
-    """Write the derivatives of the coefficients of a gap with respect to the poses of both frames.
+    """Write the effects of the coefficients of a gap on both frames, and their derivatives.
 
-    The rates of the coefficients depend on the poses also through these derivatives. `changes` are
-    therefore those after the time `delay` (s) at constant velocities. They have nine columns for
-    each frame: the derivatives by its position and by its rotation in its axes after that time,
-    with the components along the present axes, and the difference that results for a translation of
-    the body, which is in global axes: e(t + Δt) − R(t, Δt)ᵀ e(t + Δt) with the rotation R.
+    `gradients` are the wrenches of unit forces on the coefficients. Without the couple of shear and
+    for a small slope of the journal, they are the derivatives of the coefficients by the poses.
+
+    The rates of the coefficients depend on the poses also through their derivatives. `changes` are
+    therefore the derivatives after the time `delay` (s) at constant velocities. They have nine
+    columns for each frame. With the derivatives e by position and m by rotation after that time,
+    and the rotation R of the frame in that time, these are Rᵀ e and Rᵀ m, the derivatives in axes
+    that rotate with the frame, and e − Rᵀ e for translations of the body, which are in global axes.
 
     Args:
-        p1, Q1, u1: Position, axes and velocity of the frame of the bore.
-        p2, Q2, u2: Those of the frame of the journal.
+        p1: Position of the frame of the bore, (3,), m.
+        Q1: Its axes, (3, 3).
+        u1: Its velocity and angular velocity, (6,).
+        p2: Position of the frame of the journal, (3,), m.
+        Q2: Its axes, (3, 3).
+        u2: Its velocity and angular velocity, (6,).
         delay: Time, s.
         by_journal: Derivatives of the coefficients by e and t, (m, 4).
-        gradients: Present derivatives, (m, 12), a result.
-        changes: Those after the time `delay`, (m, 18), a result.
+        gradients: Present wrenches, (m, 12), a result.
+        changes: Derivatives after the time `delay`, (m, 18), a result.
     """
-    # By virtual work, the wrenches of unit loads are the derivatives of e and t by the poses
-    unit, later = np.empty((4, 12)), np.empty((4, 18))
-    turn1, turn2 = exp_rotation(delay * u1[3:]), exp_rotation(delay * u2[3:])
-    P1, P2 = turn1 @ Q1, turn2 @ Q2
-    now = film_motion(p1, Q1, u1, p2, Q2, u2)
-    then = film_motion(p1 + delay * u1[:3], P1, u1, p2 + delay * u2[:3], P2, u2)
+    y, unit, later = film_motion(p1, Q1, u1, p2, Q2, u2), np.empty((4, 12)), np.empty((4, 18))
     for k in range(4):
         load = np.zeros(5)
         load[k] = 1.0
-        unit[k] = film_wrenches(Q1, now, load)
-        w = film_wrenches(P1, then, load)
+        unit[k] = film_wrenches(Q1, y, load)
+    turn1, turn2 = exp_rotation(delay * u1[3:]), exp_rotation(delay * u2[3:])
+    P1, P2 = turn1 @ Q1, turn2 @ Q2
+    motion = relative_motion(p1 + delay * u1[:3], P1, u1, p2 + delay * u2[:3], P2, u2)
+    slopes = _journal_slopes(motion)[:4] @ motion_tangents(P1, u1, motion)[0]  # of e and t
+    for k in range(4):
         for side in range(2):
-            turn, force = turn1 if side == 0 else turn2, w[6 * side : 6 * side + 3]
-            turned = turn.T @ force
-            later[k, 9 * side : 9 * side + 3] = turned
-            later[k, 9 * side + 3 : 9 * side + 6] = turn.T @ w[6 * side + 3 : 6 * side + 6]
-            later[k, 9 * side + 6 : 9 * side + 9] = force - turned
+            turn = turn1 if side == 0 else turn2
+            by_position = slopes[k, 6 * side : 6 * side + 3]
+            rotated = turn.T @ by_position
+            later[k, 9 * side : 9 * side + 3] = rotated
+            later[k, 9 * side + 3 : 9 * side + 6] = turn.T @ slopes[k, 6 * side + 3 : 6 * side + 6]
+            later[k, 9 * side + 6 : 9 * side + 9] = by_position - rotated
     gradients[:] = by_journal @ unit
     changes[:] = by_journal @ later
 

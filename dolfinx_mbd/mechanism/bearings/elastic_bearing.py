@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.body import Bore
@@ -32,7 +32,7 @@ from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.kernels.films.bore_patterns import NEW, UNUSABLE, elastic_gap, elastic_slopes
 from dolfinx_mbd.kernels.films.fields import DRAG, SPIN
-from dolfinx_mbd.kernels.films.frames import film_wrenches, gap_gradients
+from dolfinx_mbd.kernels.films.frames import gap_gradients
 from dolfinx_mbd.mechanism.bearings.film_bearing import FARTHEST
 from dolfinx_mbd.mechanism.bearings.finite_bearing import FiniteBearing
 from dolfinx_mbd.mechanism.contact.elastic_bores import elastic_tangents
@@ -242,16 +242,27 @@ class ElasticBearing(FiniteBearing):
             self._around, self._along, h, rate,
         )  # fmt: skip
         if state == NEW:
-            self._point[:] = np.nan
-            self.grid.update(h, rate, float(motion[SPIN]))
-            self._point[:10], self._point[10:] = motion, s.ravel()
+            try:
+                self.grid.update(h, rate, float(motion[SPIN]))
+            except SolverError:
+                self._forget()
+                raise
         return bool(state != UNUSABLE)
 
     def wrenches(self, pair: FramePair, surface: Array | None = None) -> Array:
         """Return forces and moments on both frames, then the forces on s, (12 + m,)."""
-        y = self.pair_motion(pair)
-        g = self._elastic_loads(y, self._coefficients(surface))
-        return np.concatenate([film_wrenches(pair.Q1, y, g[:5]), g[5:]])
+        y, s, out = (
+            self.pair_motion(pair),
+            self._coefficients(surface),
+            np.empty(12 + len(self._surface)),
+        )
+        if self._solve_elastic(y, s):
+            self.grid.write_elastic_wrenches(
+                out, pair.Q1, y, s, self._around, self._along, self._slope
+            )
+        else:
+            out[:] = np.nan
+        return out
 
     def derivatives(self, pair: FramePair, surface: Array | None = None) -> tuple[Array, Array]:
         """Return the derivatives of the wrenches with respect to (poses, s) and (velocities, ṡ)."""
@@ -271,9 +282,9 @@ class ElasticBearing(FiniteBearing):
         return self.grid.pattern_stiffness(self._weights, self._around, self._along, rate_factor)
 
     @property
-    def moves_gap(self) -> Array:
+    def moves_gap(self) -> NDArray[np.bool_]:
         """Whether the journal changes each coefficient of the gap, (m,)."""
-        return self._by_journal.any(axis=1)
+        return np.asarray(self._by_journal.any(axis=1))
 
     def write_gap_gradients(
         self, pair: FramePair, delay: float, gradients: Array, changes: Array
@@ -287,7 +298,8 @@ class ElasticBearing(FiniteBearing):
 
     def smallest_gap(self, pair: FramePair, surface: Array | None = None) -> float:
         """Return the smallest gap at the nodes of the grid, m."""
-        return float(self._gaps(pair, surface).min())
+        y, s = self.pair_motion(pair), self._coefficients(surface)
+        return self.grid.smallest_pattern_gap(y, self._around, self._along, s)
 
     def _gaps(self, pair: FramePair, surface: Array | None) -> Array:
         """Return the gaps (m) at the nodes of the grid, (nodes around, nodes along)."""

@@ -224,6 +224,20 @@ class ReynoldsGrid:
             self._flow, self.fraction, around, along, g,
         )  # fmt: skip
 
+    def write_elastic_wrenches(
+        self, out: Array, Q1: Array, y: Array, s: Array, around: Array, along: Array, slope: Array
+    ) -> None:
+        """Write wrenches and forces on s to out, see `elastic_wrenches` in `bore_patterns`."""
+        bore_patterns.elastic_wrenches(
+            Q1, y, s, slope, self.values, self._nodes, self.pressures, self._slopes, self._flow,
+            self.fraction, around, along, out,
+        )  # fmt: skip
+
+    def smallest_pattern_gap(self, y: Array, around: Array, along: Array, s: Array) -> float:
+        """Return the smallest gap of `pattern_gap`, m."""
+        c = self.values[CLEARANCE]
+        return float(bore_patterns.smallest_gap(y, c, self.z, around, along, s))
+
     def state(self, g: Array) -> Array:
         """Return the state (4,) of the film with the film loads g (5,), see `loads`."""
         state: Array = grid_loads.film_state(

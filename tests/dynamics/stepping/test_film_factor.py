@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from scipy.linalg import block_diag
-from scipy.spatial.transform import Rotation
 
 import dolfinx_mbd as mbd
 from dolfinx_mbd.dynamics import Stepper, consistent_state
-from dolfinx_mbd.dynamics.assembly.frames import Frames
-from dolfinx_mbd.dynamics.assembly.loads import Loads
+from dolfinx_mbd.dynamics.assembly.assembler import Assembler
+from dolfinx_mbd.dynamics.stepping.body_factor import BodyFactor
 from dolfinx_mbd.dynamics.stepping.corrections import Step
-from dolfinx_mbd.dynamics.stepping.film_factor import BodyInverses, FilmFactor, _coupled
-from tests.mechanism.bearings.test_elastic_bearing import bearing, elastic_body, journal_system
+from dolfinx_mbd.kernels.compilation import COMPILED
+from dolfinx_mbd.kernels.films.frames import film_wrenches
+from dolfinx_mbd.kernels.rotations import exp_rotation, quaternion_from_matrix, rotation_matrix
+from dolfinx_mbd.mechanism.bearings import ElasticBearing
+from dolfinx_mbd.mechanism.joints import FrameRef
+from tests.mechanism.bearings.test_elastic_bearing import (
+    LENGTH,
+    bearing,
+    elastic_body,
+    journal_system,
+)
+
+pytestmark = pytest.mark.skipif(not COMPILED, reason="without numba, matrices are factorized")
 
 DT = 2e-5
+NAMES = "groups", "matrices", "unknowns"  # of the matrices of bodies in the memory of a factor
 
 
 def stepper(**options: object) -> tuple[Stepper, mbd.dynamics.State]:
@@ -33,72 +45,146 @@ def advance(steps: Stepper, state: mbd.dynamics.State, count: int) -> mbd.dynami
     return state
 
 
-def test_solution_is_that_of_the_matrix() -> None:
-    """The solution is that of the assembled matrix, for new connections, films and axes."""
-    rng = np.random.default_rng(1)
-    n, films, joints = 30, 7, 5
-    groups = [slice(0, 12), slice(12, 25), np.arange(25, n)]
-    matrices = [rng.normal(size=(m, m)) + 10 * np.eye(m) for m in (12, 13, 5)]
-    parts = [(k, np.linalg.inv(matrix)) for k, matrix in zip(groups, matrices, strict=True)]
-    # S = Q T Qᵀ + P₀ᵀ D P₁ with rows and columns of the joints: T contains matrices of groups of
-    # bodies, Q the rotations since then, P the connections of films and joints, D blocks of films
-    T = block_diag(*matrices)
-    columns = np.array([0, 12])  # of the translations that rotate
-    first, last = Rotation.random(2, rng=1).as_matrix(), Rotation.random(2, rng=2).as_matrix()
-    mass, increments = rng.normal(size=(n, n)), rng.normal(size=n)
-    bodies = BodyInverses(DT, mass, parts, columns, first)
-    unrotated = np.tile(np.eye(3), (2, 1, 1))
-    no_films = [np.zeros((films, films))]
-    factor = FilmFactor(bodies, unrotated, rng.normal(size=(2, films + joints, n)), no_films)
-    b = rng.normal(size=(n + joints, 2))
-    for rotations in (first, last):
-        P = rng.normal(size=(2, films + joints, n))
-        P[1, films:] = P[0, films:]
-        Q = np.eye(n)
-        for k, R, old in zip(columns, rotations, first, strict=True):
-            Q[k : k + 3, k : k + 3] = R @ old.T
-        for renew in (False, True):
-            blocks = [rng.normal(size=(m, m)) for m in (3, 4)]
-            assert factor is not None
-            factor = (
-                factor.with_films(blocks) if renew else factor.renewed(P.copy(), blocks, rotations)
-            )
-            S = np.zeros((n + joints, n + joints))
-            S[:n, :n] = Q @ T @ Q.T + P[0, :films].T @ block_diag(*blocks) @ P[1, :films]
-            S[n:, :n], S[:n, n:] = P[0, films:], P[0, films:].T
-            expected = np.linalg.solve(S, b)
-            np.testing.assert_allclose(factor.solve(b.copy()), expected, atol=1e-9)
-            np.testing.assert_allclose(factor.solve(b[:, 0].copy()), expected[:, 0], atol=1e-9)
-            inertia = Q @ mass @ Q.T @ increments
-            np.testing.assert_allclose(factor.inertia(increments), inertia, atol=1e-12)
+def gap_coefficients(eqs: Assembler) -> np.ndarray:
+    """Return the coefficients of the gap of the only film at the present poses, (m,)."""
+    film, (pair, surface) = eqs.loads.film_arguments("film")
+    e_x, e_y, t_x, t_y = film.pair_motion(pair)[:4]
+    assert isinstance(film, ElasticBearing)
+    change = np.zeros((5, 3))  # around: the mean, cos θ, sin θ, ...; along: 1, 2z/length, ...
+    change[1, :2], change[2, :2] = (e_x, 0.5 * LENGTH * t_x), (e_y, 0.5 * LENGTH * t_y)
+    return surface[0] - change.ravel()
 
 
-def test_groups_of_bodies_that_other_loads_couple() -> None:
-    """A film and a load on one body do not join bodies to a group, a spring between them does."""
+def gap_jacobian(eqs: Assembler, q: np.ndarray, t: float) -> np.ndarray:
+    """Return the derivatives of `gap_coefficients` at q by increments, by central differences."""
+    columns = []
+    for unit in np.eye(eqs.system.num_velocities):
+        values = []
+        for sign in (1.0, -1.0):
+            eqs.move(q, sign * 1e-6 * unit)
+            eqs.update_poses(t)
+            values.append(gap_coefficients(eqs))
+        columns.append((values[0] - values[1]) / 2e-6)
+    return np.column_stack(columns)
+
+
+def forces_of_unit_pressures(eqs: Assembler, state: mbd.dynamics.State) -> np.ndarray:
+    """Return the generalized forces of unit forces on the coefficients of the gap, (m, nv)."""
+    eqs.put(state)
+    eqs.update_poses(state.time)
+    eqs.frames.update_jacobians()
+    film, (pair, surface) = eqs.loads.film_arguments("film")
+    assert isinstance(film, ElasticBearing)
+    system, m = eqs.system, surface.shape[1]
+    # the coefficients of cos θ and sin θ, with 1 and 2z/length along the axis, act on the journal
+    loads, out = np.zeros((5, 3, 5)), np.zeros((m, system.num_velocities))
+    for k, (around, along) in enumerate([(1, 0), (2, 0), (1, 1), (2, 1)]):
+        loads[around, along, k] = -1.0 if k < 2 else -0.5 * LENGTH
+    y = film.pair_motion(pair)
+    wrenches = np.array([film_wrenches(pair.Q1, y, load) for load in loads.reshape(m, 5)])
+    jacobians = eqs.frames.parts(eqs.frames.jacobian_table)
+    for name, first in ((("ring", "bore"), 0), (("journal", "pin"), 6)):
+        body, J = eqs.frames.frame_jacobian(system.frame_index(FrameRef(*name)), jacobians)
+        out[:, system.v_slices[body]] += wrenches[:, first : first + 6] @ J
+    out[:, system.v_slices[1]][:, 6:] += film.surface
+    return out
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_solution_is_that_of_the_matrix(turned: bool) -> None:
+    """The solution is that of the matrix that is composed of differences of the gap.
+
+    The film acts with the present directions, and changes with those after the time 1 / `v_by_move`
+    at constant velocities. The film has new derivatives, and the bodies have rotated if `turned`.
+    """
+    steps, state = stepper()
+    corrector, eqs, derivatives = steps.corrector, steps.assembler, steps.formulas.derivatives(DT)
+    n, zero = steps.system.num_velocities, np.zeros(steps.system.num_velocities)
+    eqs.put(state)
+    eqs.residual(state.time)
+    factor = corrector.refactor(state.time, DT, zero, derivatives)
+    assert isinstance(factor, BodyFactor)
+    inverse = np.zeros((n, n))  # T⁻¹ in the axes of the bodies: each is one group
+    groups, matrices, unknowns = (factor.memory()[f"bodies_{k}"] for k in NAMES)
+    assert len(groups) == 2
+    for first, size, *_, start in groups:
+        part = unknowns[first : first + size]
+        inverse[np.ix_(part, part)] = matrices[start : start + size**2].reshape(size, size)
+    if turned:
+        state = advance(steps, state, 3)
+        turn = exp_rotation(np.array([0.0, 0.0, 0.4]))
+        for part in steps.system.q_slices[1:]:
+            state.q[part][:3] = turn @ state.q[part][:3]
+            old = rotation_matrix(state.q[part][3:7])
+            state.q[part][3:7] = quaternion_from_matrix(turn @ old)
+    for part in steps.system.v_slices[1:]:  # both bodies rotate, so that the directions change
+        state.v[part][:6] = 0.3, -0.2, 0.1, 100.0, -200.0, 400.0
+    eqs.put(state)
+    eqs.residual(state.time)
+    factor.connect()
+    factor.renew_films(derivatives)
+    Q = np.eye(n)
+    for part, columns in zip(steps.system.q_slices[1:], steps.system.v_slices[1:], strict=True):
+        first = columns.start
+        Q[first : first + 3, first : first + 3] = rotation_matrix(eqs.q[part][3:7])
+    D = eqs.loads.gap_stiffness(0, derivatives.v_by_move, assembled=False) / -derivatives.a_by_move
+    eqs.frames.update_jacobians()
+    B, t = corrector.mass * eqs.constraint_matrix(), state.time
+    rows = gap_jacobian(eqs, state.q, t)
+    actions = forces_of_unit_pressures(eqs, state)
+    eqs.move(state.q, state.v / derivatives.v_by_move)
+    columns = gap_jacobian(eqs, eqs.q.copy(), t)
+    assert np.abs(columns - rows).max() > 1e-3  # the directions matter
+    eqs.put(state)
+    S = np.zeros((n + len(B), n + len(B)))
+    S[:n, :n] = np.linalg.inv(Q @ inverse @ Q.T) + actions.T @ D @ columns
+    S[n:, :n], S[:n, n:] = B, B.T
+    b = np.random.default_rng(1).normal(size=(len(S), 2))
+    expected = np.linalg.solve(S, b)
+    limit = 1e-6 * np.abs(expected).max()  # by the differences
+    assert np.abs(factor.solve(b.copy()) - expected).max() < limit
+    assert np.abs(factor.solve(b[:, 0].copy()) - expected[:, 0]).max() < limit
+    S[:n, :n] += actions.T @ D @ (rows - columns)  # with the present directions
+    assert np.abs(np.linalg.solve(S, b) - expected).max() > 100 * limit
+
+
+def test_a_film_does_not_couple_bodies_but_a_spring_does() -> None:
+    """The ring and the journal are two groups of bodies, and one group with a stiff spring."""
     body = elastic_body()
     system = journal_system(bearing(body), body, 3000.0)
     _, ring, journal = system.bodies
-    assert Loads(Frames(system)).groups_without_films() == [[1], [2]]
-    spring = mbd.SpringDamper("spring", ring.frame("bore"), journal.frame("pin"), 1.0)
-    coupled = mbd.System(system.bodies, system.joints, loads=[*system.loads, spring])
-    assert Loads(Frames(coupled)).groups_without_films() == [[1, 2]]
+    for stiffness, count in ((0.0, 2), (1e9, 1)):
+        ends = ring.frame("bore"), journal.frame("pin")
+        spring = mbd.Bushing("spring", *ends, [stiffness] * 3 + [0.0] * 3)
+        coupled = mbd.System(system.bodies, system.joints, loads=[*system.loads, spring])
+        steps = Stepper(coupled)
+        steps.step(steps.begin(consistent_state(coupled), DT), DT)
+        assert isinstance(steps.corrector.factor, BodyFactor)
+        assert len(steps.corrector.factor.memory()["bodies_groups"]) == count
 
 
-def test_bodies_are_one_group_only_where_loads_couple_them_strongly() -> None:
-    """Couplings count relative to the diagonal, in both triangles, and through a third body."""
-    one, two, three = bodies = [np.arange(6 * k, 6 * k + 6) for k in range(3)]
-    scale = np.repeat([1.0, 1e4, 1e-4], 6)
-    T = np.diag(scale)
+def maxwell(motion: Any) -> Any:
+    """Return force and moment of a spring of 2 MN/m and a damper in series, and the rates."""
+    stretch = motion.states  # of the spring, m
+    return -2e6 * stretch, (0, 0, 0), motion.velocity - 2e6 / 500.0 * stretch
 
-    def groups() -> list[list[int]]:
-        return sorted(k.tolist() for k in _coupled(T, bodies))
 
-    T[0, 7], T[8, 13] = 0.01 * 1e2, 0.01  # products of the roots of the diagonals: 1e2 and 1
-    assert groups() == [k.tolist() for k in bodies]
-    T[14, 3] = 0.5e-2
-    assert groups() == [[*one, *three], two.tolist()]
-    T[8, 13] = -0.5
-    assert groups() == [[*one, *two, *three]]
+def test_loads_with_states_are_permitted() -> None:
+    """States of a load are unknowns without rotating axes; the motion is that of new matrices."""
+    body = elastic_body()
+    base = journal_system(bearing(body), body, 3000.0)
+    _, ring, journal = base.bodies
+    ends = ring.frame("bore"), journal.frame("pin")
+    damper = mbd.PairLoad("damper", *ends, maxwell, states=(0.0, 0.0, 0.0))
+    system = mbd.System(base.bodies, base.joints, loads=[*base.loads, damper])
+    final = []
+    for reuse in (True, False):
+        steps = Stepper(system, tolerance=1e-10, reuse=reuse)
+        final.append(advance(steps, steps.begin(consistent_state(system), DT), 30))
+        assert isinstance(steps.corrector.factor, BodyFactor)
+    for name in ("q", "v"):
+        value, reference = (getattr(state, name) for state in final)
+        np.testing.assert_allclose(value, reference, atol=1e-8 * np.abs(reference).max())
 
 
 def test_films_with_accurate_forces_keep_their_derivatives() -> None:
@@ -111,13 +197,14 @@ def test_films_with_accurate_forces_keep_their_derivatives() -> None:
     eqs.put(state)
     eqs.residual(state.time)
     (forces,) = eqs.loads.gap_forces()
-    assert np.abs(forces).max() > 1.0 and isinstance(corrector.factor, FilmFactor)
+    assert np.abs(forces).max() > 1.0 and isinstance(corrector.factor, BodyFactor)
     for error, renewed in ((0.0, False), (1e-6, False), (0.1, True)):
-        (before,) = corrector.factor.blocks
+        before = corrector.factor.memory()["bodies_stiffness"]
         # forces before the last correction, and predicted ones after it; `forces` are the true ones
         step.film_forces = np.zeros(len(forces)), (1.0 + error) * forces
         assert corrector.renew_films(step)  # the factor contains films; they may be unchanged
-        assert (corrector.factor.blocks[0] is not before) == renewed
+        after = corrector.factor.memory()["bodies_stiffness"]
+        assert np.array_equal(after, before) != renewed
 
 
 def test_renewed_matrix_is_nearly_the_new_one() -> None:
@@ -136,6 +223,7 @@ def test_renewed_matrix_is_nearly_the_new_one() -> None:
         eqs.residual(state.time)
         if renew:
             step = Step(state, DT, state.time, derivatives, zero, zero)
+            corrector.connect_bodies()
             assert corrector.renew_films(step)  # the factor contains films
         else:
             corrector.refactor(state.time, DT, zero, derivatives)
@@ -166,7 +254,7 @@ def test_run_continues_identically_from_memory() -> None:
     steps, state = stepper()
     for _ in range(20):
         factor = steps.corrector.factor
-        if isinstance(factor, FilmFactor) and steps.corrector.renewals > 0:
+        if isinstance(factor, BodyFactor) and steps.corrector.renewals > 0:
             break
         state = steps.step(state, DT)
     else:
