@@ -20,6 +20,7 @@ from dolfinx_mbd.mechanism import (
     RigidBody,
     constant_speed,
     cylindrical,
+    fixed,
     force,
     prismatic,
     revolute,
@@ -207,6 +208,41 @@ def test_no_equilibrium() -> None:
     ]
     with pytest.raises(AssemblyError, match="cannot be assembled"):
         equilibrium(System([holders, far], apart))
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
+def test_a_stiffness_that_is_not_finite() -> None:
+    """A stop of the moment exp(s/ε) at the angle s, whose stiffness overflows far from s = 0."""
+    ground, width, load = Ground({"o": Frame()}), 1e-3, 3.0
+    arm = RigidBody("arm", 1.0, [0.01] * 3, frames={"o": Frame(), "tip": Frame((0.5, 0, 0))})
+    pin = revolute("pin", ground.frame("o"), arm.frame("o"))
+    stop = JointLoad("stop", "pin", "rotation", lambda t, s, rate: -float(np.exp(s / width)))
+    push = force("push", arm.frame("tip"), (0.0, load, 0.0))
+    system = System([ground, arm], [pin], loads=[stop, push])
+    start = 0.7095  # exp(709.5) is 1.5e308
+    with pytest.raises(EquilibriumError, match=r"after 0 steps\. The stiffness is not finite"):
+        equilibrium(system, q=at_angle(start), angles=[start])
+    (angle,) = equilibrium(system, q=at_angle(0.01), angles=[0.01]).angles
+    assert np.exp(angle / width) == pytest.approx(0.5 * load * np.cos(angle), rel=1e-8)
+
+
+def at_angle(angle: float) -> np.ndarray:
+    """Return the coordinates (7,) of a body at the origin that is rotated about z."""
+    return np.array([0, 0, 0, np.cos(angle / 2), 0, 0, np.sin(angle / 2)])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_free_motion(seed: int) -> None:
+    """Reactions balance any load of a body that cannot move, except for round-off."""
+    rng = np.random.default_rng(seed)
+    ground = Ground({"o": Frame()})
+    body = RigidBody("body", 1.0, [0.01] * 3, rng.normal(size=3), frames={"o": Frame()})
+    weld = fixed("weld", ground.frame("o"), body.frame("o"))
+    push = force("push", body.frame("o"), rng.normal(size=3))
+    system = System([ground, body], [weld], loads=[push], gravity=rng.normal(size=3))
+    assert np.allclose(equilibrium(system).q, at_angle(0.0), rtol=0, atol=1e-14)
+    with pytest.raises(EquilibriumError, match="constraints permit no motion.* tolerance"):
+        equilibrium(system, tolerance=1e-300)
 
 
 @pytest.mark.parametrize("angle", [0.0, 0.4])
