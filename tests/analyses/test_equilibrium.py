@@ -241,7 +241,7 @@ def test_no_free_motion(seed: int) -> None:
     push = force("push", body.frame("o"), rng.normal(size=3))
     system = System([ground, body], [weld], loads=[push], gravity=rng.normal(size=3))
     assert np.allclose(equilibrium(system).q, at_angle(0.0), rtol=0, atol=1e-14)
-    with pytest.raises(EquilibriumError, match="constraints permit no motion.* tolerance"):
+    with pytest.raises(EquilibriumError, match=r"constraints permit no motion.* tolerance"):
         equilibrium(system, tolerance=1e-300)
 
 
