@@ -38,7 +38,7 @@ def supply_links(
     # Where the first area begins and the last one ends in each interval, as in `_crossed`
     first, last = np.full((2, n, columns), np.inf), np.full((2, n, columns), -np.inf)
     pressures = np.zeros((2, 2, n, columns))  # at the first and last point of an interval
-    earlier_areas: list[tuple[OilSupply, Array, Array, Array]] = []
+    earlier_areas: list[tuple[OilSupply, NDArray[np.bool_], Array, Array]] = []
     for area, level in zip(areas, levels, strict=True):
         covered = area.covers(theta, z)
         low, high = _crossed(theta, z, area)
