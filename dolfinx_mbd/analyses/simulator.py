@@ -126,10 +126,8 @@ class Simulator(Run):
         instance("system", system, System)
         _check_start(start, system)
         first = start.time if isinstance(start, State) else 0.0
-        # The time of a last state contains the round-off of a sum of steps
-        if t_end is not None and number("t_end", t_end, unit="s") - first <= _ROUND_OFF * abs(
-            first
-        ):
+        least = _ROUND_OFF * abs(first)  # the time of a last state is a sum of steps
+        if t_end is not None and number("t_end", t_end, unit="s") - first <= least:
             reject("t_end", t_end, f"after the start, {first:g} s")
         if not isinstance(dt, Adaptive):
             dt = number("dt", dt, positive=True, unit="s, or an Adaptive control")

@@ -24,11 +24,11 @@ def unbalanced(eqs: Assembler, t: float) -> tuple[int, float]:
     """Return the index of the equation with the largest relative residual, and this residual.
 
     The scale is the largest sum of magnitudes of terms in equations of the same kind and body. It
-    contains the magnitude of each load, because the loads on one frame may cancel. The round-off of
-    lever arms is subtracted from the residuals of moments, and the round-off of coordinates in
-    stiff springs from all residuals. If no load acts, all forces are round-off, and so is their
-    sum; the forces that belong to displacements by round-off are then subtracted, too. Nothing is
-    subtracted if the stiffness is not finite.
+    contains the magnitude of each load, because the loads on one frame may cancel. These kinds of
+    round-off are subtracted from the residuals: that of lever arms in moments, that of coordinates
+    in stiff springs, and that of reactions. If no load acts, all forces are round-off, and so is
+    their sum; the forces that belong to displacements by round-off are then subtracted, too. Only
+    the first kind is subtracted if the stiffness is not finite.
     """
     s, scale, jacobians = eqs.system, eqs.scale.copy(), eqs.frames.jacobians()
     loads = np.zeros(s.num_velocities)
@@ -50,7 +50,7 @@ def unbalanced(eqs: Assembler, t: float) -> tuple[int, float]:
     ratios = forces / sizes[groups]
     if ratios.max(initial=0.0) > _SMALL and np.isfinite(K := np.abs(eqs.tangent(t).K)).all():
         # The forces that stiffness assigns to the round-off of rigid coordinates
-        forces -= _ROUND_OFF * K @ _lengths(eqs, groups)
+        forces -= _ROUND_OFF * K @ _lengths(eqs, groups) + _reaction_noise(eqs, t, scale)
         ratios = np.maximum(forces, 0.0) / sizes[groups]
         if ratios.max(initial=0.0) > _SMALL:
             forces -= _unloaded_noise(eqs, t, groups, loads, K)
@@ -64,6 +64,18 @@ def _state_scale(eqs: Assembler, t: float, groups: NDArray[np.int64]) -> Array:
     tangent, states = eqs.tangent(t), eqs.system.states
     by_states = np.abs(tangent.C[np.ix_(states, states)]) @ np.abs(eqs.v[states])
     return np.asarray(by_states + np.abs(tangent.K[states]) @ _lengths(eqs, groups))
+
+
+def _reaction_noise(eqs: Assembler, t: float, scale: Array) -> Array:
+    """Return the round-off of reactions (nv,) in the equations with constraints.
+
+    Reactions minimize the residuals relative to the square root of the mass, so that the round-off
+    is that of the largest term. A shaft that transfers a moment has no other forces than these.
+    """
+    tangent = eqs.tangent(t)
+    held, roots = np.abs(tangent.B).any(axis=0), np.sqrt(np.maximum(np.diag(tangent.M), 0.0))
+    largest = (scale[held] / np.maximum(roots[held], 1e-300)).max(initial=0.0)
+    return np.asarray(np.where(held, _ROUND_OFF * largest * roots, 0.0))
 
 
 def _lengths(eqs: Assembler, groups: NDArray[np.int64]) -> Array:
