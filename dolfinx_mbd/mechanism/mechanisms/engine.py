@@ -119,8 +119,8 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
             one, and ``main 1``, ``main 2``, ...
 
     Warns:
-        UnitsWarning: Bore and crank radius, the mass of the pistons, the speed, or the gas pressure
-            suggest units other than SI.
+        UnitsWarning: Bore and crank radius, the masses of pistons or rods, the length of a rod, the
+            speed, or the gas pressure suggest units other than SI.
 
     Raises:
         InputError: An argument is invalid, bearings or bores do not fit the journals, pins or
@@ -138,7 +138,6 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
         (6, 7)
     """
     design = EngineDesign() if design is None else instance("design", design, EngineDesign)
-    design.check_units()
     angle, rate = _start(angle, speed)
     shaft = EngineCrank(crank) if isinstance(crank, ReducedBody) else crank
     instance("crank", shaft, (EngineCrank, type(None)), "EngineCrank(body)")
@@ -151,6 +150,8 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
         if isinstance(pressure, PressureMap):
             design.check_speed("the largest speed of the pressures", pressure.largest_speed)
     rods = _rods(rod, design.cylinders)
+    lengths, masses = [rod_length(part, ends) for part in rods], [part.total_mass for part in rods]
+    design.check_units(lengths, masses)
     num_mains = 1
     if crankcase is not None:
         num_mains = len(crankcase.mains)
