@@ -149,9 +149,7 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
         check_pressure("pressure", pressure)
         if isinstance(pressure, PressureMap):
             design.check_speed("the largest speed of the pressures", pressure.largest_speed)
-    rods = _rods(rod, design.cylinders)
-    lengths, masses = [rod_length(part, ends) for part in rods], [part.total_mass for part in rods]
-    design.check_units(lengths, masses)
+    rods = _rods(rod, design, ends)
     num_mains = 1
     if crankcase is not None:
         num_mains = len(crankcase.mains)
@@ -292,14 +290,18 @@ def _bearings(
     return result
 
 
-def _rods(rod: ReducedBody | Sequence[ReducedBody], count: int) -> list[ReducedBody]:
-    """Return the rod of each cylinder."""
+def _rods(
+    rod: ReducedBody | Sequence[ReducedBody], design: EngineDesign, ends: tuple[str, str]
+) -> list[ReducedBody]:
+    """Return the rod of each cylinder; warn about units that are probably wrong."""
+    count = design.cylinders
     if isinstance(rod, (list, tuple)):
         rods = list(items("rod", rod, ReducedBody, _ROD_HINT))
     else:
         rods = [instance("rod", rod, ReducedBody, _ROD_HINT)] * count
     if len(rods) != count:
         reject("rod", rod, f"a reduced rod, or one for each of {count} cylinders")
+    design.check_units([rod_length(part, ends) for part in rods], [r.total_mass for r in rods])
     return rods
 
 

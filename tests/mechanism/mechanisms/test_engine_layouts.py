@@ -11,7 +11,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.errors import InputError, UnitsWarning
+from dolfinx_mbd.errors import InputError, InputTypeError, UnitsWarning
 from dolfinx_mbd.mechanism.mechanisms import (
     AMBIENT_PRESSURE,
     EngineDesign,
@@ -270,6 +270,13 @@ def test_wrong_units_give_a_warning(
     with pytest.warns(UnitsWarning) as warned:
         engine(design=EngineDesign(cylinders=1, **design), **options)
     assert [w.message.quantity for w in warned] == [quantity]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("value", [None, [1e5, 2e5], 1e5 + 0j, "high"])
+def test_a_pressure_is_a_number(value: Any) -> None:
+    with pytest.raises(InputTypeError) as error:
+        engine(ROD, EngineDesign(cylinders=1), speed=200.0, pressure=lambda angle: value)
+    assert error.value.argument == "pressure"
 
 
 def test_plausible_engines_give_no_warning() -> None:
