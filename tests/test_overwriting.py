@@ -124,6 +124,40 @@ def test_bodies_and_runs_replace_their_own_kind(tmp_path: Path) -> None:
             unchanged(path, lambda save=saves[0], path=path: save(path))
 
 
+def test_tables_with_outputs_of_users(tmp_path: Path) -> None:
+    """A run replaces tables of its outputs, which have no units, and of parts with any name."""
+    ground = mbd.Ground({"o": mbd.Frame()})
+    arm = mbd.RigidBody("arm [1]", 1.0, [0.01] * 3, (0.5, 0, 0), frames={"o": mbd.Frame()})
+    pin = mbd.revolute("pin", ground.frame("o"), arm.frame("o"))
+    system = mbd.System([ground, arm], [pin], gravity=(0, -9.81, 0))
+    functions: dict[str, Callable[..., Any]] = {
+        name: lambda run: run.joint("pin").rotation for name in ("angle", "a, b", "-turn")
+    }
+    outputs = mbd.simulate(system, t_end=2e-3, dt=1e-3, outputs=functions)
+    whole = mbd.simulate(system, t_end=2e-3, dt=1e-3)
+    path = tmp_path / "table.csv"
+    tables: list[Callable[[], Path]] = [
+        lambda: outputs.to_csv(path),
+        lambda: outputs.to_csv(path, ["angle"]),
+        lambda: outputs.to_csv(path, ["-turn", "angle"]),
+    ]
+    for first in tables:
+        for second in tables:
+            first()
+            before = path.read_bytes()
+            second()
+            assert (path.read_bytes() != before) == (first is not second)
+    unchanged(path, lambda: whole.to_csv(path))  # it does not have these outputs
+    path.write_text("time [s],angle,mine\n0,0,1\n")
+    unchanged(path, lambda: outputs.to_csv(path))
+    path = tmp_path / "quantities.csv"
+    for names in (None, ["arm [1].position"], ["pin"], None):
+        whole.to_csv(path, names)
+    assert path.read_text().startswith("time [s],arm [1].position.x [m]")
+    outputs.to_csv(path)
+    assert path.read_text().startswith('time [s],angle,"a, b",\'-turn\n')
+
+
 def test_meshes(tmp_path: Path) -> None:
     path = tmp_path / "rod.msh"
     write_mesh(COARSE, path)

@@ -227,7 +227,7 @@ def _downhill(eqs: Assembler, t: float, axes: Axes, tolerance: float, max_iterat
             return eqs.state(t)
         basis = free_directions(motions)
         if not basis.shape[1]:
-            cause = "The constraints permit no motion that could balance it"
+            cause = "The constraints permit no motion; perhaps the tolerance is less than round-off"
             break
         if not np.isfinite(motions.stiffness).all():
             cause = "The stiffness is not finite there; start nearer to the equilibrium (q)"

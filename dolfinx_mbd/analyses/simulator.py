@@ -56,6 +56,7 @@ def one_blas_thread() -> Iterator[None]:
             library.set_num_threads(count)
 
 
+_ROUND_OFF = 1e-10  # of the time at the end of many steps, relative to the time
 _SHOWN = 5  # number of differences that an error lists
 
 
@@ -125,7 +126,8 @@ class Simulator(Run):
         instance("system", system, System)
         _check_start(start, system)
         first = start.time if isinstance(start, State) else 0.0
-        if t_end is not None and not number("t_end", t_end, unit="s") > first:
+        least = _ROUND_OFF * abs(first)  # the time of a last state is a sum of steps
+        if t_end is not None and number("t_end", t_end, unit="s") - first <= least:
             reject("t_end", t_end, f"after the start, {first:g} s")
         if not isinstance(dt, Adaptive):
             dt = number("dt", dt, positive=True, unit="s, or an Adaptive control")

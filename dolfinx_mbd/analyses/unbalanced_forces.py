@@ -24,10 +24,11 @@ def unbalanced(eqs: Assembler, t: float) -> tuple[int, float]:
     """Return the index of the equation with the largest relative residual, and this residual.
 
     The scale is the largest sum of magnitudes of terms in equations of the same kind and body. It
-    contains the magnitude of each load, because the loads on one frame may cancel. The round-off of
-    lever arms is subtracted from the residuals of moments, and the round-off of coordinates in
-    stiff springs from all residuals. If no load acts, all forces are round-off, and so is their
-    sum; the forces that belong to displacements by round-off are then subtracted, too.
+    contains the magnitude of each load, because the loads on one frame may cancel. These kinds of
+    round-off are subtracted from the residuals: that of lever arms in moments, that of coordinates
+    in stiff springs, and that of reactions. If no load acts, all forces are round-off, and so is
+    their sum; the forces that belong to displacements by round-off are then subtracted, too. Only
+    the first kind is subtracted if the stiffness is not finite.
     """
     s, scale, jacobians = eqs.system, eqs.scale.copy(), eqs.frames.jacobians()
     loads = np.zeros(s.num_velocities)
@@ -47,11 +48,12 @@ def unbalanced(eqs: Assembler, t: float) -> tuple[int, float]:
     noise[bodies][1::3] = _ROUND_OFF * largest_coordinate(eqs) * sizes[bodies][0::3]
     forces = np.maximum(np.abs(np.nan_to_num(eqs.rows, nan=np.inf)) - noise[groups], 0.0)
     ratios = forces / sizes[groups]
-    if ratios.max(initial=0.0) > _SMALL:
-        forces -= _spring_noise(eqs, t, groups)
+    if ratios.max(initial=0.0) > _SMALL and np.isfinite(K := np.abs(eqs.tangent(t).K)).all():
+        # The forces that stiffness assigns to the round-off of rigid coordinates
+        forces -= _ROUND_OFF * K @ _lengths(eqs, groups) + _reaction_noise(eqs, t, scale)
         ratios = np.maximum(forces, 0.0) / sizes[groups]
         if ratios.max(initial=0.0) > _SMALL:
-            forces -= _unloaded_noise(eqs, t, groups, loads)
+            forces -= _unloaded_noise(eqs, t, groups, loads, K)
             ratios = np.maximum(forces, 0.0) / sizes[groups]
     row = int(np.argmax(ratios))
     return row, float(ratios[row])
@@ -64,6 +66,18 @@ def _state_scale(eqs: Assembler, t: float, groups: NDArray[np.int64]) -> Array:
     return np.asarray(by_states + np.abs(tangent.K[states]) @ _lengths(eqs, groups))
 
 
+def _reaction_noise(eqs: Assembler, t: float, scale: Array) -> Array:
+    """Return the round-off of reactions (nv,) in the equations with constraints.
+
+    Reactions minimize the residuals relative to the square root of the mass, so that the round-off
+    is that of the largest term. A shaft that transfers a moment has no other forces than these.
+    """
+    tangent = eqs.tangent(t)
+    held, roots = np.abs(tangent.B).any(axis=0), np.sqrt(np.maximum(np.diag(tangent.M), 0.0))
+    largest = (scale[held] / np.maximum(roots[held], 1e-300)).max(initial=0.0)
+    return np.asarray(np.where(held, _ROUND_OFF * largest * roots, 0.0))
+
+
 def _lengths(eqs: Assembler, groups: NDArray[np.int64]) -> Array:
     """Return the size of each rigid coordinate, m or rad, and zero for the others, (nv,)."""
     lengths = np.array([largest_coordinate(eqs), 1.0, 0.0])[groups % 3]
@@ -71,13 +85,15 @@ def _lengths(eqs: Assembler, groups: NDArray[np.int64]) -> Array:
     return lengths
 
 
-def _spring_noise(eqs: Assembler, t: float, groups: NDArray[np.int64]) -> Array:
-    """Return the forces (nv,) that stiffness assigns to the round-off of rigid coordinates."""
-    return np.asarray(_ROUND_OFF * np.abs(eqs.tangent(t).K) @ _lengths(eqs, groups))
-
-
-def _unloaded_noise(eqs: Assembler, t: float, groups: NDArray[np.int64], loads: Array) -> Array:
+def _unloaded_noise(
+    eqs: Assembler, t: float, groups: NDArray[np.int64], loads: Array, K: Array
+) -> Array:
     """Return the forces (nv,) of displacements by round-off, or zeros if a load acts.
+
+    Without a load, no force exists to which a residual could be compared. With a load, nothing is
+    subtracted, because a load may be so small that its deflection is less than the round-off of the
+    positions; elastic coordinates are relative to their body and represent it nevertheless. `K`
+    (nv, nv) contains the magnitudes of the stiffness.
 
     No load acts if the mechanism is at rest without gravity and the loads, whose magnitudes are
     `loads` (nv,), are not larger than the forces of springs due to round-off of their ends. An
@@ -94,7 +110,6 @@ def _unloaded_noise(eqs: Assembler, t: float, groups: NDArray[np.int64], loads: 
     # Forces per unit of the coordinates: 1, lever arms of moments (m), and none of elastic forces
     levers = np.array([1.0, length, np.inf])[kinds]
     levers[s.states] = np.inf
-    K = np.abs(eqs.tangent(t).K)
     springs = _ROUND_OFF * float((K @ _lengths(eqs, groups) / levers).max(initial=0.0))
     if float((loads / levers).max(initial=0.0)) > springs:
         return noise

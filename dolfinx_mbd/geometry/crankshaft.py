@@ -27,6 +27,7 @@ from dolfinx_mbd.geometry.gmsh_model import extrude, is_bore, mesh_volumes, name
 
 _MAX_THROWS = 24
 _OPTIONAL = ("counterweight_radius", "nose_length", "fillet", "oil_holes")  # may be 0
+_LARGEST_ANGLE = 4 * math.pi + 1e-9  # of a throw, rad; larger angles are probably in degrees
 _NO_LENGTHS = ("throw_angles", "counterweight_angle", "refined", "order", "per_circle")
 """Fields that are not lengths."""
 
@@ -120,11 +121,13 @@ class Crankshaft:
     def __post_init__(self) -> None:
         integer("order", self.order, low=1, high=2)
         integer("per_circle", self.per_circle, low=4, high=200)
-        text = f"1 to {_MAX_THROWS} angles, or pairs of angles, in rad"
+        text = f"1 to {_MAX_THROWS} angles from −4π to 4π, or pairs of angles, in rad"
         angles = array("throw_angles", self.throw_angles, expected=text)
         is_list = angles.ndim > 0 and angles.shape[1:] in ((), (2,))
         if not is_list or not 1 <= len(angles) <= _MAX_THROWS:
             reject("throw_angles", self.throw_angles, text)
+        if np.abs(angles).max() > _LARGEST_ANGLE:
+            reject("throw_angles", self.throw_angles, text, hint="np.radians converts degrees")
         is_empty = isinstance(self.refined, (list, tuple)) and not self.refined
         points = () if is_empty else array("refined", self.refined, (None, 3))
         throws = angles.tolist() if angles.ndim == 1 else map(tuple, angles.tolist())

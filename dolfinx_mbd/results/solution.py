@@ -318,7 +318,7 @@ class Solution(Sensors, HtmlView):
 
         Args:
             path: Path of the file; missing directories are created. An existing table of a
-                run is replaced.
+                run is replaced if this run has all its columns without units.
             names: Names of the bodies, joints, drivers and loads to write, or of their quantities
                 such as ``pin.force``; by default all.
 
@@ -333,7 +333,9 @@ class Solution(Sensors, HtmlView):
             ['time [s]', 'pin.force.x [N]']
         """
         table = {"time [s]": self.time} | columns(self._series(names))
-        return write_table(path, list(table), np.column_stack(list(table.values())))
+        values = np.column_stack(list(table.values()))
+        outputs = getattr(self._saved, "functions", {})
+        return write_table(path, list(table), values, outputs=outputs)
 
     def to_xarray(self, names: Sequence[str] | None = None) -> Dataset:
         """Return histories as a dataset with coordinates and units.

@@ -8,6 +8,7 @@ from scipy.optimize import brentq
 
 from dolfinx_mbd.analyses import equilibrium, linearize, quasi_static_motion
 from dolfinx_mbd.dynamics import AssemblyError, EquilibriumError, System
+from dolfinx_mbd.kernels.rotations import exp_rotation
 from dolfinx_mbd.mechanism import (
     Clearance,
     ContactLaw,
@@ -19,11 +20,14 @@ from dolfinx_mbd.mechanism import (
     JointSpring,
     RigidBody,
     constant_speed,
+    constant_velocity,
     cylindrical,
+    fixed,
     force,
     prismatic,
     revolute,
     spherical,
+    torque,
 )
 from tests.models.beams import slender_rod
 
@@ -207,6 +211,80 @@ def test_no_equilibrium() -> None:
     ]
     with pytest.raises(AssemblyError, match="cannot be assembled"):
         equilibrium(System([holders, far], apart))
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
+def test_a_stiffness_that_is_not_finite() -> None:
+    """A stop of the moment exp(s/ε) at the angle s, whose stiffness overflows far from s = 0."""
+    ground, width, load = Ground({"o": Frame()}), 1e-3, 3.0
+    arm = RigidBody("arm", 1.0, [0.01] * 3, frames={"o": Frame(), "tip": Frame((0.5, 0, 0))})
+    pin = revolute("pin", ground.frame("o"), arm.frame("o"))
+    stop = JointLoad("stop", "pin", "rotation", lambda t, s, rate: -float(np.exp(s / width)))
+    push = force("push", arm.frame("tip"), (0.0, load, 0.0))
+    system = System([ground, arm], [pin], loads=[stop, push])
+    start = 0.7095  # exp(709.5) is 1.5e308
+    with pytest.raises(EquilibriumError, match=r"after 0 steps\. The stiffness is not finite"):
+        equilibrium(system, q=at_angle(start), angles=[start])
+    (angle,) = equilibrium(system, q=at_angle(0.01), angles=[0.01]).angles
+    assert np.exp(angle / width) == pytest.approx(0.5 * load * np.cos(angle), rel=1e-8)
+
+
+def at_angle(angle: float) -> np.ndarray:
+    """Return the coordinates (7,) of a body at the origin that is rotated about z."""
+    return np.array([0, 0, 0, np.cos(angle / 2), 0, 0, np.sin(angle / 2)])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_free_motion(seed: int) -> None:
+    """Reactions balance any load of a body that cannot move, except for round-off."""
+    rng = np.random.default_rng(seed)
+    ground = Ground({"o": Frame()})
+    body = RigidBody("body", 1.0, [0.01] * 3, rng.normal(size=3), frames={"o": Frame()})
+    weld = fixed("weld", ground.frame("o"), body.frame("o"))
+    push = force("push", body.frame("o"), rng.normal(size=3))
+    system = System([ground, body], [weld], loads=[push], gravity=rng.normal(size=3))
+    assert np.allclose(equilibrium(system).q, at_angle(0.0), rtol=0, atol=1e-14)
+    with pytest.raises(EquilibriumError, match=r"constraints permit no motion.* tolerance"):
+        equilibrium(system, tolerance=1e-300)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", ["shafts", "bent shafts"])
+def test_moments_without_forces(kind: str, seed: int) -> None:
+    """Shafts that transfer a moment have no forces, except for round-off of any size."""
+    rng = np.random.default_rng(seed)
+    place, R = 10.0 * rng.normal(size=3), exp_rotation(rng.normal(size=3))
+    masses, radii = 10 ** rng.uniform(-3, 3, 3), 10 ** rng.uniform(-2, 0, 3)
+    moment, stiffness = (10 ** rng.uniform(-3, 5) * np.array([1.0, 2.0])).tolist()
+    bends = np.zeros(3) if kind == "shafts" else np.array([0.0, *rng.uniform(-1, 1, 2)])
+    turns = [R @ exp_rotation(np.array([bend, 0.0, 0.0])) for bend in bends]
+    ground = Ground({str(k): Frame(tuple(place), turn) for k, turn in enumerate(turns)})
+    shafts = [
+        RigidBody(
+            f"shaft {k}", masses[k], masses[k] * radii[k] ** 2 * np.array([1, 1, 1e-2]),
+            frames={"o": Frame()}, position=tuple(place), rotation=turn,
+        )
+        for k, turn in enumerate(turns)
+    ]  # fmt: skip
+    if kind == "shafts":
+        parts = [ground, *shafts]
+        ends = [(parts[k].frame("0" if k == 0 else "o"), shafts[k].frame("o")) for k in range(3)]
+        joints = [revolute(f"joint {k}", *pair) for k, pair in enumerate(ends)]
+        springs = [JointSpring(f"spring {k}", f"joint {k}", stiffness=stiffness) for k in range(3)]
+    else:
+        joints = [
+            cylindrical(f"joint {k}", ground.frame(str(k)), shafts[k].frame("o")) for k in range(3)
+        ]
+        joints += [
+            constant_velocity(f"bend {k}", shafts[k].frame("o"), shafts[k + 1].frame("o"))
+            for k in range(2)
+        ]
+        springs = [JointSpring("spring 0", "joint 2", stiffness=stiffness)]
+    load = torque("load", shafts[-1].frame("o"), turns[-1] @ [0, 0, moment])
+    system = System([ground, *shafts], joints, loads=[*springs, load])
+    state = equilibrium(system)
+    assert state.angles[:3] == pytest.approx([0.5] * 3, rel=1e-9)
+    assert linearize(system, state).stability == "stable"
 
 
 @pytest.mark.parametrize("angle", [0.0, 0.4])

@@ -130,6 +130,22 @@ def test_without_an_end() -> None:
     assert same(simulator.state, run.final_state)
 
 
+@pytest.mark.parametrize("t_end", [0.02, 0.3, 0.7])
+@pytest.mark.parametrize("count", [3, 70, 700])
+def test_no_run_of_round_off(t_end: float, count: int) -> None:
+    """The time of the last state is the end up to round-off, which is not a step to take."""
+    system, dt = arm(), t_end / count
+    last = simulate(system, t_end=t_end, dt=dt).final_state
+    assert last.time == pytest.approx(t_end, rel=1e-13)
+    for steps in (dt, Adaptive()):
+        for end in (t_end, np.nextafter(last.time, np.inf)):
+            with pytest.raises(InputError) as error:
+                simulate(system, t_end=end, dt=steps, start=last)
+            assert error.value.argument == "t_end"
+    after = simulate(system, t_end=t_end + dt, dt=dt, start=last)
+    assert len(after) == 2 and np.abs(np.diff(after.a, axis=0)).max() < 1e3 * dt
+
+
 def test_redundant_constraints_and_starts_are_those_of_simulate() -> None:
     from tests.dynamics.start.test_start import planar_crank
 

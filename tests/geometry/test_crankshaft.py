@@ -286,6 +286,15 @@ def test_bad_refinement(options: dict[str, Any]) -> None:
         Crankshaft(**options)
 
 
+@pytest.mark.parametrize("angles", [[0, 120, 240], [[0, 60], [90, 150]], [-13.0]])
+def test_angles_in_degrees(angles: list[Any]) -> None:
+    """Angles of more than two turns are probably in degrees."""
+    with pytest.raises(InputError) as error:
+        Crankshaft(throw_angles=angles)
+    assert error.value.argument == "throw_angles"
+    assert Crankshaft(throw_angles=np.radians(angles) % (4 * np.pi)).throws == len(angles)
+
+
 def hole_integrals(c: Crankshaft) -> np.ndarray:
     """Return volume, first moment along the throw and polar moment of a hole, per density.
 

@@ -43,6 +43,8 @@ _LOSSES = {
     "strain gauges": "contains no strain gauges: multiply the rows of the gauges by the elastic "
     "coordinates over time",
     "distributed loads": "contains no distributed loads: define their forces in the program",
+    "named points": "contains no named points: they have no nodes there",
+    "elastic bores": "contains no elastic bores: oil films there act on round bores only",
 }
 """Message by name of a feature, for formats that cannot store this feature of a body."""
 
@@ -63,6 +65,8 @@ def _features(body: ReducedBody) -> dict[str, bool]:
         "stress modes": body.stress is not None,
         "strain gauges": bool(body.gauges),
         "distributed loads": bool(body.loads),
+        "named points": bool(body.points),
+        "elastic bores": bool(body.bores),
     }
 
 
@@ -137,12 +141,13 @@ class Format:
 def _formats() -> Iterator[Format]:
     """Yield the formats, from a table with the features that each of them loses."""
     stiffening = ("spin stiffening", "force stiffening")
-    matrices = ("inertia invariants", "shapes", *stiffening)  # lost by files of matrices
+    # lost by files of matrices
+    matrices = ("inertia invariants", "shapes", "named points", *stiffening)
     second, axes = "second-order inertia", "interface axes"
     points, both = "interfaces", "interfaces, modes"
     platform = "interface held gravity loads"
     abaqus = {*matrices, "damping", axes}
-    always_lost = {"distributed loads", "strain gauges", "stress modes"}
+    always_lost = {"distributed loads", "elastic bores", "strain gauges", "stress modes"}
     for name, title, extension, losses, needs, options in (
         ("abaqus", "Abaqus substructure", ".mtx", abaqus, points, "interfaces first_node"),
         ("dmig", "Nastran DMIG", ".pch", {*matrices, axes}, points, "interfaces first_point"),
@@ -236,7 +241,7 @@ class Task:
 
 def requested_skin(body: ReducedBody, skin: bool) -> tuple[Skin | None, list[str]]:
     """Return the skin to write or None, and a message if the body's skin is not written."""
-    if skin and body.skin is None:
+    if flag("skin", skin) and body.skin is None:
         reject("skin", skin, f"False: body {body.name!r} was reduced without skin=True")
     lost = not skin and body.skin is not None
     losses = ["the surface was not written; skin=True writes it"] if lost else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from dolfinx_mbd.io.models.kinds import ANALYSES, SECTIONS
 from dolfinx_mbd.io.models.mesh_parts import SPECIAL
 from dolfinx_mbd.io.models.values import NO_KIND, EntryError, Reader, place_of
 from dolfinx_mbd.mechanism import System
-from dolfinx_mbd.mechanism.expressions.unit_expressions import number, unit_of
+from dolfinx_mbd.mechanism.expressions.unit_expressions import RESERVED, number, unit_of
 
 __all__ = ["FORMAT", "OPTIONS", "RESULTS", "Model", "read_model"]
 
@@ -199,6 +200,8 @@ class _Builder:
                 try:
                     if not str(name).isidentifier():
                         raise InputError(f"{name!r} is not a name of letters, digits and _")
+                    if keyword.iskeyword(name) or name in RESERVED:
+                        raise InputError(f"{name!r} has another meaning in expressions; rename it")
                     values[name] = number(entry, values)
                 except InputError as error:
                     errors[name] = str(error)

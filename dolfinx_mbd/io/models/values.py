@@ -89,13 +89,18 @@ class Reader:
     loaded: dict[Any, Any] = dataclasses.field(default_factory=dict)
     units: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
-    def number(self, value: Any, units: str) -> float:
-        """Return a number in SI units; a parameter with a unit must fit the field."""
-        if isinstance(value, str) and (name := value.strip()) in self.units:
+    def number(self, value: Any, units: str, variables: tuple[str, ...] = ()) -> float:
+        """Return a number in SI units; a parameter with a unit must fit the field.
+
+        `variables` are names that are variables there and hide parameters.
+        """
+        parameters = {n: v for n, v in self.parameters.items() if n not in variables}
+        name = value.strip() if isinstance(value, str) else ""
+        if name in self.units and name in parameters:
             check_unit(name, self.units[name], units)
-        result = number(value, self.parameters, units)
+        result = number(value, parameters, units)
         if isinstance(value, str) and not unit_of(value):
-            self._check_dimension(value, units)
+            self._check_dimension(value, units, variables)
         return result
 
     def _check_dimension(self, text: str, units: str, variables: tuple[str, ...] = ()) -> None:
@@ -215,7 +220,7 @@ class Reader:
     def _formula(self, value: Any, variables: tuple[str, ...], field: Declared) -> float | Formula:
         """Return a number, or an expression of the variables."""
         try:
-            return self.number(value, field.units)
+            return self.number(value, field.units, variables)
         except InputError:
             if not isinstance(value, str) or unit_of(value):
                 raise

@@ -61,8 +61,9 @@ class FiniteBearing(FilmBearing):
             this frame, rad/s, for a rotor that is modelled without its rotation.
 
     Raises:
-        InputError: An argument is invalid, for example a viscosity that is not positive. `System`
-            raises it if the initial film thickness is not positive.
+        InputError: An argument is invalid, for example a viscosity that is not positive, or
+            supplies with different pressures overlap. `System` raises it if the initial film
+            thickness is not positive.
         SolverError: The iteration for the cavitated area did not converge.
 
     Example:

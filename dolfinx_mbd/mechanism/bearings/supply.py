@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dolfinx_mbd.arrays import Array
 from dolfinx_mbd.checks import array, flag, increasing, number, reject
@@ -134,7 +134,7 @@ class OilSupply:
             expected = "at most 2π for a round supply: its diameter over the radius of the bearing"
             reject("arc", self.arc, expected)
 
-    def covers(self, theta: Array, z: Array) -> Array:
+    def covers(self, theta: Array, z: Array) -> NDArray[np.bool_]:
         """Return which nodes at angles (n,) and positions (m,) are in the area, Boolean (n, m)."""
         return np.asarray(self._distance(theta, z) <= 1.0 + 1e-9)
 

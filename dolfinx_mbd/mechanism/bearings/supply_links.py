@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dolfinx_mbd.arrays import Array
-from dolfinx_mbd.errors import AccuracyWarning, warn
+from dolfinx_mbd.errors import AccuracyWarning, InputError, warn
 from dolfinx_mbd.mechanism.bearings.supply import OilSupply
 
 __all__ = ["supply_links"]
@@ -29,12 +29,16 @@ def supply_links(
     Returns:
         Reduced pressures of the nodes, NaN outside of all areas, (n, m+1); and the arrays `links`,
         (links, 4), and `ends`, (links, 3), of `kernels.films.reynolds`.
+
+    Raises:
+        InputError: Areas with different pressures overlap on the lines of the grid.
     """
     n, columns = len(theta), len(z)
     inside = np.full((n, columns), np.nan)
     # Where the first area begins and the last one ends in each interval, as in `_crossed`
     first, last = np.full((2, n, columns), np.inf), np.full((2, n, columns), -np.inf)
     pressures = np.zeros((2, 2, n, columns))  # at the first and last point of an interval
+    earlier_areas: list[tuple[OilSupply, NDArray[np.bool_], Array, Array]] = []
     for area, level in zip(areas, levels, strict=True):
         covered = area.covers(theta, z)
         low, high = _crossed(theta, z, area)
@@ -42,6 +46,11 @@ def supply_links(
         if not covered.any() and np.count_nonzero(low <= high) < 2:
             low[:], covered[area.nearest(theta, z)] = np.inf, True
             _warn_of_size(area, len(theta), len(z) - 1)
+        for other, nodes, begin, end in earlier_areas:
+            common = np.maximum(low, begin) <= np.minimum(high, end)
+            if other.pressure != area.pressure and (common.any() or (covered & nodes).any()):
+                raise _overlap(other, area)
+        earlier_areas.append((area, covered, low, high))
         inside[covered] = level
         earlier, later = (low < first) & (low <= high), (high > last) & (low <= high)
         first[earlier], last[later] = low[earlier], high[later]
@@ -49,9 +58,9 @@ def supply_links(
     links, ends = [], []
     for row in np.argwhere(first <= last):
         kind, i, j = (int(index) for index in row)  # kind 0: around the bore, 1: along it
-        other = ((i + 1) % n, j) if kind == 0 else (i, j + 1)
+        end_node = ((i + 1) % n, j) if kind == 0 else (i, j + 1)
         gap = first[kind, i, j], 1.0 - last[kind, i, j]
-        for k, (node, neighbour) in enumerate((((i, j), other), (other, (i, j)))):
+        for k, (node, neighbour) in enumerate((((i, j), end_node), (end_node, (i, j)))):
             if np.isnan(inside[node]):
                 links.append((*node, *neighbour))
                 # The kernels compute the conductance, which is zero here
@@ -60,6 +69,18 @@ def supply_links(
         inside,
         np.array(links, dtype=np.int64).reshape(-1, 4),
         np.array(ends, dtype=float).reshape(-1, 3),
+    )
+
+
+def _overlap(first: OilSupply, second: OilSupply) -> InputError:
+    """Return the error for two areas with different pressures that overlap."""
+    places = [f"angle = {a.angle:g} rad, position = {a.position:g} m" for a in (first, second)]
+    return InputError(
+        f"the supplies at {places[0]} and at {places[1]} overlap and have different pressures, "
+        f"{first.pressure:g} Pa and {second.pressure:g} Pa; give them the same pressure, or "
+        "separate them",
+        argument="supply",
+        value=second.pressure,
     )
 
 

@@ -78,6 +78,11 @@ class Formula:
         assign(self, variables=variables, constants=used)
         assign(self, _code=code, _scope=scope_of(used))
 
+    @property
+    def num_states(self) -> int:
+        """Number of states: an expression without rates has none."""
+        return 0
+
     def __call__(self, *arguments: Any) -> Any:
         """Return the value for the arguments, numbers or jets."""
         if len(arguments) != len(self.variables):

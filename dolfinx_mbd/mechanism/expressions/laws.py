@@ -199,4 +199,7 @@ def check_states(label: str, law: Any, states: Array) -> None:
     expected = getattr(law, "num_states", len(states))
     if expected != len(states):
         noun = "start value" if expected == 1 else "start values"
-        reject(f"{label}: states", states.tolist(), f"{expected} {noun}, one for each state")
+        states_of_law = f"{expected} {noun}, one for each state"
+        if not expected:
+            states_of_law = "an empty list: the law has no rates of states"
+        reject(f"{label}: states", states.tolist(), states_of_law)

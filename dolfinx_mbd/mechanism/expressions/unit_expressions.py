@@ -21,6 +21,7 @@ from dolfinx_mbd.errors import InputError
 from dolfinx_mbd.mechanism.expressions.jets import FUNCTIONS
 
 __all__ = [
+    "RESERVED",
     "UNITS",
     "Dimension",
     "check_expression",
@@ -136,6 +137,8 @@ _PERMITTED_NODES = (
 )
 _MAX_LENGTH = 2000  # characters of an expression
 _CONSTANTS = {"pi": math.pi, "true": 1.0, "false": 0.0}
+RESERVED = frozenset({*FUNCTIONS, *_CONSTANTS})
+"""Names of functions and constants in expressions."""
 
 
 @functools.cache

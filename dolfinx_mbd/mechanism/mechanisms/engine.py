@@ -119,8 +119,8 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
             one, and ``main 1``, ``main 2``, ...
 
     Warns:
-        UnitsWarning: Bore and crank radius, the mass of the pistons, the speed, or the gas pressure
-            suggest units other than SI.
+        UnitsWarning: Bore and crank radius, the masses of pistons or rods, the length of a rod, the
+            speed, or the gas pressure suggest units other than SI.
 
     Raises:
         InputError: An argument is invalid, bearings or bores do not fit the journals, pins or
@@ -138,7 +138,6 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
         (6, 7)
     """
     design = EngineDesign() if design is None else instance("design", design, EngineDesign)
-    design.check_units()
     angle, rate = _start(angle, speed)
     shaft = EngineCrank(crank) if isinstance(crank, ReducedBody) else crank
     instance("crank", shaft, (EngineCrank, type(None)), "EngineCrank(body)")
@@ -150,7 +149,7 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
         check_pressure("pressure", pressure)
         if isinstance(pressure, PressureMap):
             design.check_speed("the largest speed of the pressures", pressure.largest_speed)
-    rods = _rods(rod, design.cylinders)
+    rods = _rods(rod, design, ends)
     num_mains = 1
     if crankcase is not None:
         num_mains = len(crankcase.mains)
@@ -291,14 +290,18 @@ def _bearings(
     return result
 
 
-def _rods(rod: ReducedBody | Sequence[ReducedBody], count: int) -> list[ReducedBody]:
-    """Return the rod of each cylinder."""
+def _rods(
+    rod: ReducedBody | Sequence[ReducedBody], design: EngineDesign, ends: tuple[str, str]
+) -> list[ReducedBody]:
+    """Return the rod of each cylinder; warn about units that are probably wrong."""
+    count = design.cylinders
     if isinstance(rod, (list, tuple)):
         rods = list(items("rod", rod, ReducedBody, _ROD_HINT))
     else:
         rods = [instance("rod", rod, ReducedBody, _ROD_HINT)] * count
     if len(rods) != count:
         reject("rod", rod, f"a reduced rod, or one for each of {count} cylinders")
+    design.check_units([rod_length(part, ends) for part in rods], [r.total_mass for r in rods])
     return rods
 
 

@@ -27,6 +27,8 @@ _INLINE_ORDERS = _FIRING_ORDERS | {5: (1, 2, 4, 5, 3), 6: (1, 5, 3, 6, 2, 4)}
 """Default firing orders of engines with a single bank."""
 
 _BORES = (0.2, 10.0)  # plausible ratios of the bore to the crank radius
+_ROD_LENGTHS = (0.0, 100.0)  # plausible ratios of the length of a rod to the crank radius
+_ROD_MASSES = (0.0, 100.0)  # plausible ratios of the mass of a rod to that of a piston
 _DENSITIES = (20.0, 3e4)  # plausible mass of a piston per cube of the bore, kg/m³
 _LARGEST_BANK = 2 * np.pi  # largest angle of a bank, rad; a larger one is probably in degrees
 # Largest plausible mean piston speed, m/s; above it the crank speed is probably given in rpm
@@ -180,12 +182,15 @@ class EngineDesign:
                     value=places,
                 )
 
-    def check_units(self) -> None:
-        """Warn about a bore or a mass that suggests millimetres or grams."""
+    def check_units(self, rod_lengths: Sequence[float], rod_masses: Sequence[float]) -> None:
+        """Warn about a length (m) or a mass (kg) that suggests millimetres or grams."""
         density = self.piston_mass / self.bore / self.bore / self.bore
+        length, mass = max(rod_lengths), max(rod_masses)
         for what, value, (low, high), of in (
             ("bore", self.bore / self.crank_radius, _BORES, "crank radius"),
             ("piston mass", density, _DENSITIES, "cube of the bore, kg/m³"),
+            ("rod length", length / self.crank_radius, _ROD_LENGTHS, "crank radius"),
+            ("rod mass", mass / self.piston_mass, _ROD_MASSES, "piston mass"),
         ):
             if not low <= value <= high:
                 text = f"the {what} is {value:.3g} times the {of}; expected {low:g} to {high:g}"

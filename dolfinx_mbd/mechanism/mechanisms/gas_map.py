@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from dolfinx_mbd.arrays import Array, assign
 from dolfinx_mbd.checks import array, choice, function, increasing, reject
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.html import short_repr
 from dolfinx_mbd.mechanism.mechanisms.gas import (
     FourStrokePressure,
@@ -136,6 +136,14 @@ _MAX_CHANGE = 1e-6  # largest relative change of the pressure after a period
 _ROWS = "absolute pressures in Pa, one row for each speed and one column for each angle"
 
 
+def _number(argument: str, value: Any) -> float:
+    """Return the value of a function as a float."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        reject(argument, value, "a function that returns a number in Pa", InputTypeError)
+
+
 def check_pressure(argument: str, pressure: Any) -> bool:
     """Check a function of the crank angle, or of angle and speed; return whether it is the latter.
 
@@ -150,7 +158,7 @@ def check_pressure(argument: str, pressure: Any) -> bool:
     values = array(
         argument,
         [
-            [float(pressure(angle + turn, *more)) for turn in (0.0, 4 * math.pi)]
+            [_number(argument, pressure(angle + turn, *more)) for turn in (0.0, 4 * math.pi)]
             for angle in _ANGLES
         ],
         expected="a function with finite values in Pa",

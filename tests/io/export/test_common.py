@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dolfinx_mbd.body import LoadPattern, ReducedBody
+from dolfinx_mbd.body import ReducedBody
 from dolfinx_mbd.checks import file_units
-from dolfinx_mbd.errors import InputError
+from dolfinx_mbd.errors import InputError, InputTypeError
 from dolfinx_mbd.files import temporary_path
 from dolfinx_mbd.io.export import FORMATS, OPTIONS, SI, UNITS, Units, export
 from dolfinx_mbd.io.export.text import ascii_labels, ascii_text, number_lines, write_text
 from dolfinx_mbd.io.export.units import as_units, scaled
+from tests.body.complete import complete_body, exact_numbers
 from tests.io.export.reduced import reduced
 from tests.io.export.states import assert_same_rows, in_units, own_rows, random_state
 
@@ -157,16 +158,32 @@ def test_a_format_for_pictures(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted({*FORMATS} - {"gltf"}))
-def test_no_format_holds_distributed_loads(name: str) -> None:
-    """`scaled` omits them, so each format must report this loss."""
-    body = reduced("rigid")
-    n = body.num_modes
-    load = LoadPattern("film", np.zeros(3), np.zeros(3), np.ones(n), np.zeros((n, 3)))
-    loaded = body.replace(loads=(load,))
-    loss = f"{FORMATS[name].title} contains no distributed loads"
-    assert [s for s in FORMATS[name].losses(loaded) if loss in s]
-    assert not [s for s in FORMATS[name].losses(body) if loss in s]
-    assert [s for s in FORMATS[name].cannot_hold if loss in s]
+def test_lost_parts(name: str) -> None:
+    """Each format reports the parts that it does not write, if the body has them."""
+    lost = {
+        "loads": "no distributed loads",
+        "bores": "no elastic bores",
+        "gauges": "no strain gauges",
+        "points": "no named points",
+    }
+    if name in ("exudyn", "mbdyn", "sid"):  # their files contain nodes at the points
+        del lost["points"]
+    body, target = complete_body(3, exact_numbers()), FORMATS[name]
+    for part, text in lost.items():
+        loss = f"{target.title} contains {text}"
+        assert [s for s in target.losses(body) if loss in s]
+        assert not [s for s in target.losses(body.replace(**{part: ()})) if loss in s]
+        assert [s for s in target.cannot_hold if loss in s]
+    assert "points" in lost or not [s for s in target.cannot_hold if "named points" in s]
+
+
+@pytest.mark.parametrize("name", ["mbdyn", "sid"])
+def test_the_option_skin_is_true_or_false(name: str, tmp_path: Path) -> None:
+    """The word "no" does not mean True."""
+    for skin in ("no", 0, None):
+        with pytest.raises(InputTypeError) as error:
+            export(reduced("rigid"), tmp_path / "a", name, skin=skin)
+        assert error.value.argument == "skin"
 
 
 def test_losses_of_dmig() -> None:

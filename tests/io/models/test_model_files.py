@@ -297,6 +297,7 @@ def test_all_errors_have_line_and_entry(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 HEAD = "model: 1\nbodies: {ground: {}}\n"
+LOAD = "loads: {f: {type: joint_load, joint: hinge, motion: rotation, value: VALUE}}\n"
 CASES = {
     "model: 1\n": "'bodies' or 'mechanism' is missing",
     "bodies: {}\n": "expected 'model: 1'",
@@ -309,6 +310,10 @@ CASES = {
     "a: [\n": "line 2",
     HEAD + "parameters: {a: b, b: a}\n": "depend on each other in a circle",
     HEAD + "parameters: {a: 2*b}\n": "parameters.a: '2*b': unknown name 'b'",
+    HEAD + "parameters: {pi: 3}\n": "parameters.pi: 'pi' has another meaning",
+    HEAD + "parameters: {min: 3}\n": "parameters.min: 'min' has another meaning",
+    HEAD + "parameters: {if: 3}\n": "parameters.if: 'if' has another meaning",
+    PART + LOAD.replace("VALUE", "2*rate, states: [0]"): "an empty list: the law has no rates",
     "model: 1\nbodies: {ground: {frames: {o: 3mm}}}\n": "expected a point",
     PART + "sweep: {x: [1]}\n": "not a parameter",
     PART + "results: [pdf]\n": "expected names among csv",
@@ -323,6 +328,17 @@ CASES = {
         "first: ground.o, second: bob.a", "first: ground.o, second: bob.q"
     ): "joints.hinge",
 }
+
+
+def test_variables_hide_parameters(tmp_path: Path) -> None:
+    """A parameter with the name of a variable is used only where the variable does not exist."""
+    laws = {"2*t": 3.0, "rate": 0.7, "r*t": 0.75, "s": 0.2, "2*r": 1.0}
+    for value, expected in laws.items():
+        text = PART.replace("mass: 2", "mass: 2*s") + LOAD.replace("VALUE", value)
+        parameters = "parameters: {s: 3, rate: 7, t: 11, r: 0.5}\n"
+        system = read_model(written(tmp_path, text + parameters)).system
+        assert system.body("bob").mass == 6.0
+        assert system.loads[0].magnitude(1.5, 0.2, 0.7) == expected
 
 
 @pytest.mark.parametrize("text", CASES)

@@ -326,6 +326,36 @@ def test_a_hole_between_the_lines_of_the_grid_gives_a_warning() -> None:
     assert np.count_nonzero(np.isclose(p, 3e5)) == 1
 
 
+@pytest.mark.filterwarnings("ignore::dolfinx_mbd.errors.AccuracyWarning")
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ((0.0, 0.5, 0.2 * R), (0.1, 0.5, 0.2 * R)),  # both cover the same nodes
+        ((0.0, 2 * np.pi, 0.2 * R), (3.0, 0.5, None)),  # around and along the bore
+        ((np.pi - 0.1, 0.3, 0.2 * R), (-np.pi + 0.1, 0.3, 0.2 * R)),  # across the angle π
+        ((0.02, 0.02, None), (0.035, 0.02, None)),  # between two nodes
+        ((0.03, 1e-4, 1e-4 * R), (0.04, 1e-4, 1e-4 * R)),  # tiny holes with the same nearest node
+    ],
+)
+def test_overlapping_supplies_have_one_pressure(pair: tuple[tuple[float, ...], ...]) -> None:
+    """Different pressures in the same place contradict each other, in either order."""
+
+    def supplies(p: float, q: float) -> list[OilSupply]:
+        return [
+            OilSupply(pressure, angle, arc, length=length)
+            for pressure, (angle, arc, length) in zip((p, q), pair, strict=True)
+        ]
+
+    for areas in (supplies(1e4, 2e5), supplies(2e5, 1e4)):
+        for order in (areas, areas[::-1]):
+            with pytest.raises(InputError, match="overlap and have different pressures") as error:
+                bearing(R, (64, 12), supply=order)
+            assert error.value.argument == "supply"
+    bearing(R, (64, 12), supply=supplies(1e5, 1e5))
+    apart = [OilSupply(1e4, 0.0, 0.3), OilSupply(2e5, 1.5, 0.3)]
+    bearing(R, (64, 12), supply=apart)
+
+
 def test_vogel() -> None:
     law = vogel([40, 70, 100], [0.085, 0.026, 0.0115])
     assert np.allclose([law(40), law(70), law(100)], [0.085, 0.026, 0.0115], rtol=1e-12)

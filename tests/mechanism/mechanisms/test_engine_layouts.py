@@ -11,7 +11,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import dolfinx_mbd as mbd
-from dolfinx_mbd.errors import InputError, UnitsWarning
+from dolfinx_mbd.errors import InputError, InputTypeError, UnitsWarning
 from dolfinx_mbd.mechanism.mechanisms import (
     AMBIENT_PRESSURE,
     EngineDesign,
@@ -253,6 +253,8 @@ def bar(angle: float) -> float:
     [
         ({"bore": 0.5, "piston_mass": 50.0}, {}, "bore"),
         ({"piston_mass": 214.0}, {}, "piston mass"),
+        ({}, {"rod": rigid_rod(137.0, 0.2)}, "rod length"),
+        ({}, {"rod": rigid_rod(0.137, 200.0)}, "rod mass"),
         ({}, {"speed": 6000.0}, "speed"),
         ({}, {"pressure": bar}, "gas pressure"),
         ({}, {"pressure": "map in rpm"}, "the largest speed of the pressures"),
@@ -261,13 +263,20 @@ def bar(angle: float) -> float:
 def test_wrong_units_give_a_warning(
     design: dict[str, Any], options: dict[str, Any], quantity: str
 ) -> None:
-    options = {"speed": 200.0, "pressure": False} | options
+    options = {"rod": ROD, "speed": 200.0, "pressure": False} | options
     if options["pressure"] == "map in rpm":
         angle = np.radians(np.arange(0.0, 721.0, 5.0))
         options["pressure"] = PressureMap(angle, [1000.0, 2600.0], [2e5 + 0 * angle] * 2)
     with pytest.warns(UnitsWarning) as warned:
-        engine(ROD, EngineDesign(cylinders=1, **design), **options)
+        engine(design=EngineDesign(cylinders=1, **design), **options)
     assert [w.message.quantity for w in warned] == [quantity]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("value", [None, [1e5, 2e5], 1e5 + 0j, "high"])
+def test_a_pressure_is_a_number(value: Any) -> None:
+    with pytest.raises(InputTypeError) as error:
+        engine(ROD, EngineDesign(cylinders=1), speed=200.0, pressure=lambda angle: value)
+    assert error.value.argument == "pressure"
 
 
 def test_plausible_engines_give_no_warning() -> None:
