@@ -40,6 +40,7 @@ from dolfinx_mbd.dynamics.assembly.assembler import Assembler
 from dolfinx_mbd.kernels.columns import ELASTIC, ETA, OMEGA, ORIGIN, QUATERNION
 from dolfinx_mbd.kernels.rotations import (
     exp_rotation,
+    rotation_between,
     rotation_matrix,
     rotation_vector,
     skew,
@@ -297,9 +298,7 @@ def increment_between(system: System, q: Array, other: Array) -> Array:
     for body, part in zip(system.bodies, system.q_slices, strict=True):
         change = other[part] - q[part]
         if body.num_coordinates > body.num_velocities:
-            rotation = rotation_matrix(q[part][QUATERNION]).T @ rotation_matrix(
-                other[part][QUATERNION]
-            )
-            change = np.concatenate([change[ORIGIN], rotation_vector(rotation), change[ETA]])
+            theta = rotation_between(q[part][QUATERNION], other[part][QUATERNION])
+            change = np.concatenate([change[ORIGIN], theta, change[ETA]])
         parts.append(change)
     return np.concatenate(parts)

@@ -33,6 +33,7 @@ from dolfinx_mbd.kernels.small_vectors import (
 
 Quaternion = tuple[float, float, float, float]
 
+_CONJUGATE = np.array([1.0, -1.0, -1.0, -1.0])  # factors of the conjugate quaternion
 _SMALL = 1e-2  # the series are accurate to 1e-15 below this squared angle (rad²)
 
 
@@ -267,6 +268,16 @@ def quaternion_from_matrix(A: ArrayLike) -> Array:
 
 def rotation_vector(A: ArrayLike) -> Array:
     """Return the rotation vector (rad, angle at most π) of a rotation matrix; shape (3,)."""
-    p = quaternion_from_matrix(A)
-    s = np.linalg.norm(p[1:])
-    return 2.0 * p[1:] if s < 1e-12 else 2.0 * np.arctan2(s, p[0]) / s * p[1:]
+    return _vector_of(quaternion_from_matrix(A))
+
+
+def rotation_between(a: Array, b: Array) -> Array:
+    """Return the rotation vector θ (3,) with b = a exp(θ) for unit quaternions (rad, at most π)."""
+    p = multiply_quaternions(a * _CONJUGATE, b)
+    return _vector_of(-p if p[0] < 0.0 else p)
+
+
+def _vector_of(p: Array) -> Array:
+    """Return the rotation vector (3,) of a unit quaternion (w ≥ 0)."""
+    s = math.sqrt(p[1] * p[1] + p[2] * p[2] + p[3] * p[3])
+    return (2.0 if s < 1e-12 else 2.0 * math.atan2(s, p[0]) / s) * p[1:]

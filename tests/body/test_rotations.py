@@ -32,6 +32,25 @@ def test_exponential_is_a_rotation_by_the_angle(angle: float) -> None:
         assert np.allclose(so3.rotation_matrix(p), A, atol=1e-14)
 
 
+@pytest.mark.parametrize("angle", [0.0, 1e-13, 1e-9, 1e-3, 1.0, 3.0, np.pi - 1e-6])
+def test_rotation_between_quaternions(angle: float) -> None:
+    """The vector between two quaternions is independent of their signs, up to half a turn."""
+    rng = np.random.default_rng(7)
+    for signs in ((1.0, 1.0), (-1.0, 1.0), (1.0, -1.0)):
+        axis, start = rng.normal(size=3), rng.normal(size=4)
+        theta, start = angle * axis / np.linalg.norm(axis), start / np.linalg.norm(start)
+        end = so3.multiply_quaternions(start, so3.exp_quaternion(theta))
+        result = so3.rotation_between(signs[0] * start, signs[1] * end)
+        np.testing.assert_allclose(result, theta, atol=2e-15)
+    beyond = so3.rotation_between(start, so3.multiply_quaternions(start, _half_turn(1e-3)))
+    np.testing.assert_allclose(np.linalg.norm(beyond), np.pi - 1e-3, atol=1e-14)
+
+
+def _half_turn(excess: float) -> np.ndarray:
+    """Return the quaternion of a rotation by more than π."""
+    return so3.exp_quaternion(np.array([0.0, np.pi + excess, 0.0]))
+
+
 def test_products_of_quaternions_are_products_of_rotations() -> None:
     first, second = (so3.exp_quaternion(theta) for theta in vectors(1.3)[:2])
     product = so3.multiply_quaternions(first, second)
