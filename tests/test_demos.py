@@ -1,6 +1,6 @@
 """Demos: tutorials are short and end with checks; converted to notebooks, they run.
 
-`.ci/run` runs all demos as scripts, on one rank and on two.
+`.ci/run` runs all demos as notebooks, and those with a mesh on two ranks as scripts.
 """
 
 from __future__ import annotations

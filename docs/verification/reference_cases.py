@@ -477,11 +477,11 @@ def steady_and_periodic_motions() -> Iterator[Row]:
     engine, period = test_periodic.crank(speed=speed), 4 * np.pi / speed
     options: Any = {"dt": period / steps, "tolerance": 1e-13}
     cycle = mbd.analyses.periodic(engine, period, closed=1e-11, **options)
-    run = mbd.simulate(engine, t_end=100 * period, **options)
+    run = mbd.simulate(engine, t_end=20 * period, **options)
     forces = [[r.joint(j.name).force[-steps - 1 :] for j in engine.joints] for r in (cycle, run)]
     off = max(np.abs(x - y).max() / np.abs(y).max() for x, y in zip(*forces, strict=True))
     name = "engine with a flexible rod: greatest difference of joint forces, relative"
-    yield from rows("the last of 100 cycles", 1e-7, [off], {name: 0.0}, absolute=True)
+    yield from rows("the last of 20 cycles", 1e-7, [off], {name: 0.0}, absolute=True)
 
 
 # ---- Stability of periodic motions

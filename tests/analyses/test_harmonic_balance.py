@@ -168,7 +168,7 @@ def test_a_curve_in_both_directions() -> None:
     folds = []
     for span in ((7.5, 8.6), (8.6, 7.5)):
         curve = harmonic_curve(
-            duffing, span, period=lambda w: 2 * np.pi / w, num_harmonics=9, longest=0.2, step=0.1
+            duffing, span, period=lambda w: 2 * np.pi / w, num_harmonics=7, longest=0.2, step=0.1
         )
         folds.append(np.sort(curve.parameter[curve.folds]))
     assert len(folds[0]) == 2

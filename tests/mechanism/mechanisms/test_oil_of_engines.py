@@ -180,6 +180,7 @@ def test_resumed_run(run: mbd.results.Solution) -> None:
     assert np.allclose(second.final_state.q, q, rtol=0.0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_closed_cycle(run: mbd.results.Solution) -> None:
     """The oil of a closed cycle is that of later simulated cycles, and as much enters as leaves."""
     dt = CYCLE / 1440
