@@ -118,31 +118,37 @@ def connect_bodies(
         _, size, lines, first, moved, count, start = groups[b]
         start += size * size + 2 * lines * size  # W follows T⁻¹, J and T⁻¹ Jᵀ
         W, y = matrix(matrices, start, lines, lines), np.empty(lines)
-        for i in range(first, first + moved):
+        last, moved_last = first + count, first + moved
+        for i in range(first, moved_last):
+            c, motion, translation = ports[i, CONNECTION], ports[i, MOTION], ports[i, TRANSLATION]
             # y: product of the gradient of the port i and W
-            row, motion = H[ports[i, CONNECTION]], ports[i, MOTION]
             a0, a1, a2 = vector3(changes[i], 0)
             a3, a4, a5 = vector3(changes[i], 3)
             r0, r1, r2 = W[motion], W[motion + 1], W[motion + 2]
             r3, r4, r5 = W[motion + 3], W[motion + 4], W[motion + 5]
             for k in range(lines):
                 y[k] = a0 * r0[k] + a1 * r1[k] + a2 * r2[k] + a3 * r3[k] + a4 * r4[k] + a5 * r5[k]
-            translation = ports[i, TRANSLATION]
             if translation >= 0:
                 a0, a1, a2 = vector3(changes[i], 6)
                 r0, r1, r2 = W[translation], W[translation + 1], W[translation + 2]
                 for k in range(lines):
                     y[k] += a0 * r0[k] + a1 * r1[k] + a2 * r2[k]
-            for j in range(first, first + count):
-                row[ports[j, CONNECTION]] += _port_value(ports, j, g, y)
-        for i in range(first, first + count):
-            if ports[i, SURFACE] >= 0:
-                row, values = H[ports[i, CONNECTION]], W[ports[i, SURFACE]]
-                for j in range(first, first + moved):
-                    motion, total = ports[j, MOTION], 0.0
+            for j in range(first, moved_last):
+                part, total = ports[j, MOTION], 0.0
+                for k in range(6):
+                    total += g[j, k] * y[part + k]
+                H[c, ports[j, CONNECTION]] += total
+            for j in range(first, last):
+                if ports[j, SURFACE] >= 0:
+                    H[c, ports[j, CONNECTION]] += y[ports[j, SURFACE]]
+        for i in range(first, last):
+            c, surface = ports[i, CONNECTION], ports[i, SURFACE]
+            if surface >= 0:
+                for j in range(first, moved_last):
+                    part, total = ports[j, MOTION], 0.0
                     for k in range(6):
-                        total += g[j, k] * values[motion + k]
-                    row[ports[j, CONNECTION]] += total
+                        total += g[j, k] * W[surface, part + k]
+                    H[c, ports[j, CONNECTION]] += total
 
 
 @inner_kernel

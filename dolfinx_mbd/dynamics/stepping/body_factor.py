@@ -400,16 +400,16 @@ class BodyFactor:
         H, n = self._work, len(self._H)
         H[:] = self._arrays["constant"]
         connect_bodies(groups, matrices, ports, self._g, self._changes, H)
-        self._of_films[:] = H[n:, :n]
         self._joint_lu[:] = H[n:, n:].T
         self._joint_pivots, self.is_regular = _factorize(self._joint_lu)
-        # H_LB H_BB⁻¹, and the matrix of the films without constraints
-        self._by_joints[:] = H[:n, n:]
-        if self._by_joints.size and self.is_regular:
-            _getrs(self._joint_lu, self._joint_pivots, self._by_joints.T, overwrite_b=True)
-        np.matmul(self._by_joints, self._of_films, out=self._H)
-        np.subtract(H[:n, :n], self._H, out=self._H)
-        self._factorize_films()
+        if n:
+            # H_LB H_BB⁻¹, and the matrix of the films without constraints
+            self._of_films[:], self._by_joints[:] = H[n:, :n], H[:n, n:]
+            if self._by_joints.size and self.is_regular:
+                _getrs(self._joint_lu, self._joint_pivots, self._by_joints.T, overwrite_b=True)
+            np.matmul(self._by_joints, self._of_films, out=self._H)
+            np.subtract(H[:n, :n], self._H, out=self._H)
+            self._factorize_films()
 
     def _factorize_films(self) -> None:
         """Factorize the matrix of the forces of the films."""
