@@ -28,9 +28,14 @@ from dolfinx_mbd.errors import InputError, InputTypeError
 
 
 class _Representation(reprlib.Repr):
-    """Representation without addresses in memory, which differ between ranks and runs."""
+    """Representation without addresses in memory, which differ between ranks and runs.
+
+    A path is shown as a string.
+    """
 
     def repr_instance(self, x: Any, level: int) -> str:
+        if isinstance(x, Path):
+            return self.repr_str(str(x), level)
         text, half = re.sub(r" at 0x[0-9A-Fa-f]+", "", repr(x)), (self.maxother - 3) // 2
         return text if len(text) <= self.maxother else f"{text[:half]}...{text[-half:]}"
 

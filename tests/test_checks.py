@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import io
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -193,6 +194,16 @@ def test_messages_are_short() -> None:
             checks.number("mass", value)
         assert len(str(error.value)) < 300
         assert "\n" not in str(error.value)
+
+
+def test_paths_are_shown_as_strings() -> None:
+    """The message contains the path as a user wrote it, also in a list."""
+    for value, shown in (
+        (Path("results/rod.txt"), "'results/rod.txt'"),
+        ([Path("a.npz")], "['a.npz']"),
+    ):
+        with pytest.raises(Error, match=re.escape(shown)):
+            checks.number("mass", value)
 
 
 def expressions() -> list[Any]:
