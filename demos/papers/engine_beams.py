@@ -100,11 +100,13 @@ frame = TwoBeamEngine(crank_beam, rod_beam, piston_mass, speed)
 # $$M = \rho A\int N^TN, \quad K = \int B^TDB + \rho A\int N^T(\tilde\varepsilon +
 #     \tilde\omega\tilde\omega)N, \quad F = \rho A\int N^T(\mathbf g-\mathbf a),$$
 #
-# with the acceleration $\mathbf a$ of the rigid motion. `PlanarBeam` has them in closed form. The
+# with angular velocity $\omega$, angular acceleration $\varepsilon$ and acceleration $\mathbf a$ of
+# the rigid motion. `PlanarBeam` has them in closed form. The
 # UFL forms of a beam on one cell give the same, with the rotary inertia that the paper leaves out.
 
 # +
-OMEGA, ALPHA, ORIGIN = 180.0, -1.1e5, (-1.2e4, 9e3)  # some motion
+# Angular velocity, angular acceleration, acceleration of the origin
+OMEGA, ALPHA, ORIGIN = 180.0, -1.1e5, (-1.2e4, 9e3)
 SPIN = np.array([[-(OMEGA**2), -ALPHA], [ALPHA, -(OMEGA**2)]])
 forms_error = 0.0
 for (section, material, size), element in zip(parts, elements(True), strict=True):

@@ -75,8 +75,8 @@ def _monodromy(equations: HarmonicEquations, count: int) -> Array:
     m = X.shape[2]
     total, free = count * m, np.tile(np.arange(m) < num_motions, count)
     num_rates, rate_indices = int(free.sum()), np.flatnonzero(free)
-    # The equations of z as E ẏ = G y, where y contains z and the rates s of the motions; states of
-    # loads have no s
+    # The disturbances z at all instants, (total,), satisfy E ẏ = G y, where y contains z and the
+    # rates of the motions in z; the states of loads in z have no rates in y
     E, G = np.zeros((2, total + num_rates, total + num_rates))
     definitions, rows = np.arange(num_rates), np.r_[rate_indices, np.flatnonzero(~free)]
     E[definitions, rate_indices] = G[definitions, total + definitions] = 1.0
@@ -85,8 +85,10 @@ def _monodromy(equations: HarmonicEquations, count: int) -> Array:
     E[num_rates:, total:] = A2[np.ix_(rows, rate_indices)]
     G[num_rates:, :total], G[num_rates:, total:] = -A0[rows], -A1[np.ix_(rows, rate_indices)]
     flow = scipy.linalg.expm(equations.period * np.linalg.solve(E, G))
-    values = np.linalg.pinv(X) @ X[0]  # smooth functions of the phase, 1 at the first instant
-    # `start` are the y of unit values at the first instant; `read` returns these values of y
+    values = np.linalg.pinv(X) @ X[0]
+    # `values` (count, m, m) express the first basis in the basis X of each instant; they depend
+    # smoothly on the phase. The columns of `start` are the y of unit disturbances at the first
+    # instant, and `read` returns the disturbance at the first instant from y
     start, read = np.zeros((2, m + num_motions, total + num_rates))
     start[:m, :total] = values.reshape(total, m).T
     start[m:, total:] = start[:num_motions, rate_indices]

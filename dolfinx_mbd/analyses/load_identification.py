@@ -241,7 +241,7 @@ def _sensor(body: ReducedBody, name: Any, signal: Any, count: int) -> LinearSens
     place, _, axis = str(name).rpartition(" ")
     if name in gauges:
         labels, modes = gauges[name].labels, gauges[name].modes
-        # Rigid motion and rotation strain nothing
+        # Motion and steady rotation of a rigid body cause no strain
         rows: Array = np.hstack([np.zeros((len(modes), 6)), modes])
         spin: Array = np.zeros((len(modes), 6))
     elif axis in AXES and place in places:
@@ -263,7 +263,10 @@ def _sensor(body: ReducedBody, name: Any, signal: Any, count: int) -> LinearSens
 def _deviations(
     signals: Mapping[str, Any], sensors: list[LinearSensor], noise: Mapping[str, float] | None
 ) -> Array:
-    """Return the standard deviation of the noise of each grid and accelerometer, (signals,)."""
+    """Return the standard deviation of the noise of each strain gauge and accelerometer.
+
+    The shape of the result is (labels of all sensors,).
+    """
     instance("noise", noise, (Mapping, type(None)))
     for name in noise or {}:
         if name not in signals:
@@ -275,7 +278,11 @@ def _deviations(
             value = number(f"noise[{name!r}]", noise[name], positive=True)
         else:
             if not size > 0:
-                reject("noise", noise, f"the noise of {name!r}, which is zero at all times")
+                reject(
+                    "noise",
+                    noise,
+                    f"a value for {name!r}, because this signal is zero at all times",
+                )
             sizes_of_kind = [
                 x
                 for x, other in zip(sizes, sensors, strict=True)

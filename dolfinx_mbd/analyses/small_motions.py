@@ -179,7 +179,11 @@ class SmallMotions:
 
 
 def small_motions(eqs: Assembler, t: float, axes: Axes) -> SmallMotions:
-    """Return the coefficients of small motions about the state of the assembler."""
+    """Return the coefficients of the equations of small motions about the state of the assembler.
+
+    With increments x in the axes, the changes of velocities are P (ẋ + `carry` x), and those of
+    accelerations P (ẍ + (`carry` + `twist`) ẋ + `twist` `carry` x).
+    """
     eqs.residual(t)
     derivatives = eqs.tangent(t)
     n = eqs.system.num_velocities

@@ -119,7 +119,7 @@ if COMPILED and Compiler is not None:
 
 
 def _not_executable(library: Any, description: Any, environment: Any) -> Any:
-    """Return a function that stands for compiled code without an address."""
+    """Return the result of `get_executable` for a library whose code is not loaded, address 0."""
     library._ensure_finalized()
     return _dynfunc.make_function(
         description.lookup_module(), description.qualname, "", 0, environment, (library,)

@@ -3,25 +3,28 @@
 Coordinates are q = (R, quaternion, η) and velocities v = (Ṙ, ω, η̇) with Ṙ in global and ω in body
 components; increments (δR, δφ, δη) and residuals correspond to v. A rigid body has no η. A material
 point has the position c = x + Ψη and the elastic displacement u = Ψη; ψ_k are the modes, ψ_0 = x.
-The inertia forces follow from S and H of `dolfinx_mbd.body.ReducedBody` and from three products:
+The inertia forces follow from S_k = ∫ρ ψ_k and H of `dolfinx_mbd.body.ReducedBody` and from three
+products:
 
     P = ∫ρ ψ_k⊗c,   Ṗ = ∫ρ ψ_k⊗u̇,   P̈ = ∫ρ ψ_k⊗ü     (products of H with (1, η), η̇, η̈)
 
 With the mass m, s = ∫ρ c and W = α̃ + ω̃ω̃, the residual without wrenches is
 
     force     m a + W s + 2ω̃ ṡ + s̈
-    moment    s×a + axial(Q Wᵀ + 2 Q̇ ω̃ᵀ + Q̈),     Q = ∫ρ c⊗c, ...
+    moment    s×a + axial(Q Wᵀ + 2 Q̇ ω̃ᵀ + Q̈)
     elastic   S·a + W:P + 2ω̃:Ṗ + M η̈ + C η̇ + K η
 
-with a = Aᵀ(R̈ − g), so that gravity needs no separate term. M, C and K are the mass, damping and
+with Q = ∫ρ c⊗c, Q̇ = ∫ρ c⊗u̇ and Q̈ = ∫ρ c⊗ü, where the dots are not derivatives of Q, and with
+a = Aᵀ(R̈ − g), so that gravity needs no separate term. M, C and K are the mass, damping and
 stiffness matrices of the modes. `H_ROWS` is H with rows (k, a, b) and columns l, `H_PAIRS` is H
 with rows (a, b) and columns (k, l).
 
-Geometric stiffening enters as quadratic kinematics (`dolfinx_mbd.body.Stiffening`). The matrices
-`SPIN` K_ij for unit products ω_iω_j, if there are any, change the inertia tensor and add forces,
+Geometric stiffening enters as quadratic kinematics (`dolfinx_mbd.body.Stiffening`). A body may have
+the matrices K_ij of unit products ω_iω_j with i ≤ j, stored as `SPIN`. They change the inertia
+tensor and add forces,
 
     ΔJ_ii = −ηᵀK_ii η,  ΔJ_ij = −½ ηᵀK_ij η
-    moment ΔJ α + ω×ΔJ ω + ΔJ̇ ω,   elastic Σ ω_iω_j K_ij η
+    moment ΔJ α + ω×ΔJ ω + ΔJ̇ ω,   elastic Σ_{i≤j} ω_iω_j K_ij η
 
 The elastic term is −∂/∂η of ½ ω·ΔJ ω. `BEND` contains the matrices for unit wrenches at the
 frames.
@@ -131,7 +134,7 @@ def inertia_integrals(
 
 @inner_kernel
 def squares3(Q: Array) -> tuple[Matrix3, Matrix3, Matrix3]:
-    """Return the columns of an array (9·3,) as matrices."""
+    """Return the three columns of an array (9·3,) as square matrices."""
     return (
         ((Q[0], Q[3], Q[6]), (Q[9], Q[12], Q[15]), (Q[18], Q[21], Q[24])),
         ((Q[1], Q[4], Q[7]), (Q[10], Q[13], Q[16]), (Q[19], Q[22], Q[25])),
@@ -151,7 +154,10 @@ def inertia_tensor(Q: Matrix3) -> Matrix3:
 
 @inner_kernel
 def elastic_weights(W: Matrix3, w: Matrix3) -> Array:
-    """Return the weights (2, 9) of P (W) and Ṗ (2ω̃) in the elastic residual; Mη̈ replaces P̈."""
+    """Return W, the weights of P, and 2ω̃, those of Ṗ, in the elastic residual; shape (2, 9).
+
+    `w` is ω̃. The term with P̈ needs no weights, because it is M η̈.
+    """
     out = np.zeros((2, 9))
     for k in range(2):
         A = sum33(w, w) if k else W
@@ -176,8 +182,8 @@ def residual(
     """Compute the residual (nv,): inertia, gravity and elastic forces minus wrenches.
 
     `wrenches` (frames, 6) contains force and moment at each frame's point in global components.
-    `scale` (nv,) receives the sum of the magnitudes of the terms, for relative tolerances. The sum
-    includes forces on the material points and at the frames even if they cancel.
+    `scale` (nv,) receives the sum of the magnitudes of the terms, for relative tolerances. These
+    are the magnitudes of the forces on points and frames, which may cancel in the residual.
     """
     for b in range(table.shape[0]):
         row = table[b]

@@ -1,4 +1,4 @@
-"""Derivatives of load modes and pressure modes, the static solutions L = K⁻¹F of held interfaces.
+"""Derivatives of load modes and pressure modes, the static solutions L = K⁻¹F with held interfaces.
 
 Without interface motion, the modes of a body span the fixed-interface modes Φ and L. The exact
 eigenvectors among the Ritz vectors of this span are Φ, because K⁻¹MΦ = ΦΛ⁻¹. The others are
@@ -42,8 +42,9 @@ class StaticModes:
     ) -> Array:
         """Return L′ times the shares, shape (owned dofs, n) (collective).
 
-        `basis` is a `BasisDerivatives`, `border` is C′ᵀ of the constraints C of averaged interfaces
-        (its `border_derivative`), and `stiff` is K′L.
+        `basis` is a `BasisDerivatives`, `border` is its `border_derivative`, C′ᵀ of the constraints
+        C of averaged interfaces, and `stiff` is K′L. The residual F − K L contains the reactions
+        that hold averaged interfaces.
         """
         residual = self.forces - multiply(basis.problem.stiffness, self.vectors)
         loads, averages = basis.border_terms(border, self.vectors, residual)

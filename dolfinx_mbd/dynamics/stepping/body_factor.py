@@ -154,7 +154,7 @@ class BodyMatrices:
         return index, np.array(members, dtype=np.int64)
 
     def _is_faster(self, groups: list[list[int]]) -> bool:
-        """Return whether a solution with the inverses of groups of bodies is faster."""
+        """Return whether a solution with the inverses of groups is faster than with the matrix."""
         n, c = sum(map(len, self._ranges)), len(self.rows)  # numbers of velocities, of constraints
         sizes = [sum(len(self._ranges[k]) for k in group) for group in groups]
         heights = [int(np.isin(self._motion_bodies, group).sum()) for group in groups]
@@ -193,7 +193,7 @@ class BodyMatrices:
         ]
         arrays: dict[str, Any] = {
             "dt": np.array(dt),
-            "delay": np.array(1.0 / derivatives.v_by_move),
+            "delay": np.array(1.0 / derivatives.v_by_move),  # of the gradients, see the module
             "mass": mass,
             "axes": axes,
             "stiffness": np.concatenate([np.zeros(0), *(D.ravel() for D in stiffness)]),
@@ -209,12 +209,13 @@ class BodyMatrices:
             inverses = [np.linalg.inv(T[np.ix_(index, index)]) for index in unknowns]
         except np.linalg.LinAlgError:
             return None
-        # For each group: the inverse T⁻¹, the Jacobian R by the increments, N = T⁻¹ Jᵀ and W
+        # For each group: T⁻¹, the Jacobians L and R of its motions by velocities and increments,
+        # N = T⁻¹ Lᵀ and W = R N; the tables are described in `kernels.body_factor`
         table, matrices = [], []
         ordered: list[tuple[int, ...]] = []
         first = start = 0
         count = len(self._ends)
-        constant = np.zeros((count, count))
+        by_bores = np.zeros((count, count))  # part of H that is constant
         for group, index, inverse in zip(groups, unknowns, inverses, strict=True):
             motions = np.flatnonzero(np.isin(self._motion_bodies, group))
             L, R = left[motions][:, index], right[motions][:, index]
@@ -223,7 +224,7 @@ class BodyMatrices:
             part = [x.ravel() for x in (inverse, R, N, W)]
             of_group = self._ports_of_motions(ports, motions)
             bores = np.array([(c, k) for c, *_, k in of_group if k >= 0], np.int64).reshape(-1, 2)
-            constant[np.ix_(bores[:, 0], bores[:, 0])] = W[np.ix_(bores[:, 1], bores[:, 1])]
+            by_bores[np.ix_(bores[:, 0], bores[:, 0])] = W[np.ix_(bores[:, 1], bores[:, 1])]
             moved = sum(motion >= 0 for _, motion, *_ in of_group)
             row = first, len(index), len(motions), len(ordered), moved, len(of_group), start
             table.append(row)
@@ -235,7 +236,7 @@ class BodyMatrices:
             "matrices": np.concatenate(matrices),
             "ports": np.array(ordered, dtype=np.int64).reshape(-1, 6),
             "unknowns": np.concatenate(unknowns),
-            "constant": constant,
+            "by_bores": by_bores,
         }
         factor = BodyFactor(self, arrays)
         factor.connect()
@@ -398,7 +399,7 @@ class BodyFactor:
         (groups, matrices, ports), bodies = self._tables, self._bodies
         self._g, self._changes = bodies.gradients(ports, self._delay)
         H, n = self._work, len(self._H)
-        H[:] = self._arrays["constant"]
+        H[:] = self._arrays["by_bores"]
         connect_bodies(groups, matrices, ports, self._g, self._changes, H)
         self._joint_lu[:] = H[n:, n:].T
         self._joint_pivots, self.is_regular = _factorize(self._joint_lu)
@@ -532,7 +533,7 @@ class BodyFactor:
             for name, values in memory.items()
             if name.startswith(_PREFIX)
         }
-        if "constant" not in arrays or not bodies:
+        if "by_bores" not in arrays or not bodies:
             return None
         return cls(bodies, arrays)
 

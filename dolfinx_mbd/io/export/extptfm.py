@@ -63,7 +63,7 @@ def write_extptfm(
     for name in fixed:
         choice("held", name, others)
     element = superelement(body, [main, *fixed])
-    # Without the motions of held interfaces, which follow those of the main interface
+    # All coordinates but those of held interfaces, which come directly after the main interface
     free = np.r_[0:6, 6 * (1 + len(fixed)) : len(element.stiffness)]
     T = element.transform[:, free]
     constant = T.T @ _gravity_load(body, vector("gravity", gravity, unit="m/s²"))
@@ -95,7 +95,7 @@ def _notes(main: str, fixed: Sequence[str], loads: str | Path | None) -> list[st
 
 
 def _gravity_load(body: ReducedBody, g: Array) -> Array:
-    """Return the virtual work Q of gravity on (r, η), shape (6 + n,)."""
+    """Return the generalized forces Q of gravity on six rigid motions r and on η, (6 + n,)."""
     moment = np.cross(body.first_moments[0], g)
     return np.concatenate([body.total_mass * g, moment, body.first_moments[1:] @ g])
 

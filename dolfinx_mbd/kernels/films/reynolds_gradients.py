@@ -228,7 +228,8 @@ def _add_row_gradients(
             continue  # λ is zero here and at all neighbours
         film = film_at(h[i, j], values)
         a, b, c, d, e = node_weights(film, q, flow, i, j, dx / dz)
-        # Entrained flows through the faces after and before the node, and those beside them
+        # Derivatives by the gap at the node of the entrained flows through four faces around the
+        # bore: those next to the node, after and before it, and one face further
         after = by_face_node(film, flow[CONTENT_SLOPE, i1, j], face_slopes(h, flow, i, j)) * push
         before = by_face_node(film, flow[CONTENT_SLOPE, i0, j], face_slopes(h, flow, i0, j)) * push
         far_after, far_before = face_slopes(h, flow, i1, j)[2], face_slopes(h, flow, i3, j)[2]
@@ -236,7 +237,7 @@ def _add_row_gradients(
         a, b, c = a + after - before, b - after + far_after, c + before - far_before
         content = squeeze * film.content_slope
         a += squeeze * film.content_second * rate[i, j]
-        # entries in place of views of rows, whose references numba counts
+        # single entries, because numba counts references to views of rows, which takes time
         for k in range(K):
             total = a * lam[i, j, k] + b * lam[i1, j, k] + c * lam[i0, j, k]
             total += far_before * lam[i3, j, k] - far_after * lam[i2, j, k]

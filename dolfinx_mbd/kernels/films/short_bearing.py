@@ -217,7 +217,8 @@ def short_bearing_loads(
             max(state[PEAK_PRESSURE], peak),
             state[SIDE_FLOW] + dA * flow,
         )
-        # ∫ h³/12μ p'² dz = −½ ∫ p g dz, because p is zero at both ends of its positive part
+        # The power of the flow along z is ∫ h³/12μ p'² dz = −½ ∫ p f dz with the source f of
+        # Reynolds' equation, because p is zero at both ends of its positive part
         state[FRICTION_POWER] -= 0.5 * dA * (x[G0] * loads[0] + x[G1] * loads[1])
         for k in range(4):
             g[k] -= dA * loads[k // 2] * x[k % 2]

@@ -163,7 +163,10 @@ def rigid_modes(
 
 
 def gather_in_order(model: BeamModel, values: Array) -> Array:
-    """Gather values at the owned nodes, shape (m, ...), to all nodes in ascending order."""
+    """Return the values at all nodes in the order of the nodes along the beam, on rank 0.
+
+    `values` are those at the owned nodes, shape (m, ...).
+    """
     comm = model.mesh.comm
     parts = comm.gather((model.positions @ model.direction, values), root=0)
 

@@ -193,7 +193,7 @@ def test_waterfall_of_a_run_up_with_and_without_damper() -> None:
     k = int(np.nanargmax(sixth))
     assert plain.speed[k] / mwm.RPM == pytest.approx(2165.0, abs=30.0)
     stationary = abs(mwm.chain().response(plain.speed[k], mwm.torques()).torque[11, 7])
-    # a block of 8 turns averages over 60 rpm of the resonance
+    # the amplitude is a mean over 8 turns, in which the speed passes through the resonance
     assert 0.8 * stationary < sixth[k] < 1.02 * stationary
     with_damper = run_up(damped()).cut(6.0)
     assert np.nanmax(with_damper) < 0.5 * sixth[k]
@@ -212,9 +212,10 @@ def test_damper_lowers_the_resonance() -> None:
 
 
 def test_fixed_points_of_a_damper() -> None:
-    """Den Hartog: a damper of the optimal frequency has equal heights in both fixed points.
+    """Den Hartog: with a damper of the optimal frequency, both fixed points have equal responses.
 
-    The disc of 10⁹ kg m² is the ground; μ is the ratio of inertias, and the height √(1 + 2/μ).
+    The disc of 10⁹ kg m² is the ground; μ is the ratio of inertias. The responses at the fixed
+    points are √(1 + 2/μ) times the static one.
     """
     mu, J, k = 0.25, 0.8, 3e5
     w = np.sqrt(k / J) / (1 + mu)
@@ -231,7 +232,7 @@ def test_fixed_points_of_a_damper() -> None:
 
 
 def test_a_branched_chain() -> None:
-    """Frequencies of a star of equal discs: k/J twice, and k (1/J + 3/I)."""
+    """Three discs J at a hub I: the squares of the frequencies are k/J twice, and k (1/J + 3/I)."""
     chain = TorsionalChain([5.0, 2.0, 2.0, 2.0], [8e3] * 3, shafts=[[1, 2], [1, 3], [1, 4]])
     squares = (2 * np.pi * chain.frequencies) ** 2
     np.testing.assert_allclose(squares, [0, 4e3, 4e3, 8e3 * (1 / 2 + 3 / 5)], rtol=1e-9, atol=1e-6)
