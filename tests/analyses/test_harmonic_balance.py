@@ -88,9 +88,8 @@ def axes(quaternions: Any) -> Any:
     return np.einsum("ti,tj->tij", quaternions, quaternions)
 
 
-@pytest.mark.parametrize(
-    ("speed", "ratio"), [(120.0, 1.4), pytest.param(310.0, 2.5, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("speed", "ratio"), [(120.0, 1.4), (310.0, 2.5)])
 def test_a_rotor_that_tilts(speed: float, ratio: float) -> None:
     """The motion, with large rotations, is the limit of `periodic` for small steps."""
     system, period = tilting_rotor(speed, ratio), 2 * np.pi / speed

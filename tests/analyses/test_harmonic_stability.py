@@ -64,6 +64,7 @@ def test_mathieu_tongues(delta: float, epsilon: float) -> None:
     assert motion.stability == ("neutral" if stable else "unstable")
 
 
+@pytest.mark.slow
 def test_the_branch_between_the_folds_is_unstable() -> None:
     """The other branches are stable; multipliers agree with `periodic`, and are 1 at a fold."""
     curve = harmonic_curve(
@@ -82,6 +83,7 @@ def test_the_branch_between_the_folds_is_unstable() -> None:
         assert distance(exact, motion.multipliers) < 1e-5
 
 
+@pytest.mark.slow
 def test_a_rotor_that_tilts() -> None:
     """The multipliers are right if constraints rotate with the mechanism."""
     system = tilting_rotor(310.0, 2.5)

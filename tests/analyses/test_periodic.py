@@ -204,6 +204,7 @@ def van_der_pol_cycle(mu: float, dt: float) -> Any:
     return periodic(system, 7.0, dt=dt, start=start, find_period=True, closed=1e-7)
 
 
+@pytest.mark.slow
 def test_van_der_pol() -> None:
     """The period and the multiplier of the cycle agree with an integration by SciPy."""
     cycle, (period, exact) = van_der_pol_cycle(1.5, 0.002), van_der_pol(1.5)

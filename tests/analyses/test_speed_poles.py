@@ -94,6 +94,7 @@ SHEAR = 6 * 1.3**2 / (7 + 12 * 0.3 + 4 * 0.3**2)  # 6 (1 + ν)²/(7 + 12ν + 4ν
 """Shear coefficient of a circle, J. R. Hutchinson, Journal of Applied Mechanics 68 (2001)."""
 
 
+@pytest.mark.slow
 def test_timoshenko_rotor() -> None:
     """Frequencies and damping over the speed, with shear, rotary inertia and gyroscopic moments."""
     speeds = np.linspace(0.0, 3000.0, 13)

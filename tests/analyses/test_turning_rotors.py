@@ -283,6 +283,7 @@ def test_multipliers_of_a_steady_rotation(period: float) -> None:
         periodic(system, period, dt=period / 100, start=state)
 
 
+@pytest.mark.slow
 def test_a_shaken_rotor() -> None:
     """The response to a periodic force on the rotating disc agrees with the linear response."""
     speed, frequency = 350.0, 211.3

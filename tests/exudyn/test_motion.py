@@ -336,7 +336,9 @@ def slider_crank_there(model: Model, modes: Array) -> ExudynSystem:
     return peer
 
 
-@pytest.mark.parametrize("reference", REFERENCES)
+@pytest.mark.parametrize(
+    "reference", [pytest.param("attached", marks=pytest.mark.slow), "mean axis"]
+)
 def test_slider_crank(reference: Reference) -> None:
     """The crank turns from rest to 150 rad/s in a quarter of a turn, and past both dead centres."""
     t_end, dt, stride = 0.05, 2e-5, 10

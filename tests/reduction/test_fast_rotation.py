@@ -245,6 +245,7 @@ def test_without_stiffening_the_deflection_is_too_large(side: float) -> None:
     assert history > 0.2
 
 
+@pytest.mark.slow
 def test_the_force_at_the_pin() -> None:
     exact = np.linalg.norm(beam_run(0.005).pin_force, axis=1)
     assert off(pin_force(stiffened(0.005)), exact)[1] < 5e-4

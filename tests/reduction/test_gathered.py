@@ -89,7 +89,7 @@ def test_the_count_detects_a_gathered_vector(comm: MPI.Intracomm) -> None:
     assert max(lengths) == 600
 
 
-@pytest.mark.parametrize("solver", ["direct", "iterative"])
+@pytest.mark.parametrize("solver", ["direct", pytest.param("iterative", marks=pytest.mark.slow)])
 def test_only_small_matrices_are_sent(comm: MPI.Intracomm, solver: str) -> None:
     """No message has more rows than the eigensolver has vectors, so none contains mesh data."""
     sent, owned = most_sent(comm, solver, skin=False)

@@ -72,6 +72,7 @@ def test_ranks_share_the_cases(comm: MPI.Intracomm, shared: Path) -> None:
     assert processes <= set(ranks[1:] or ranks)
 
 
+@pytest.mark.slow
 def test_numbers_are_the_same_bits_on_any_number_of_ranks(comm: MPI.Intracomm) -> None:
     """A mechanism and large matrices give the bits of plain calls on one thread."""
     speeds, rod = [20.0, 30.0, 40.0], slender_rod(bending=2, axial=0)

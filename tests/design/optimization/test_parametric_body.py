@@ -35,6 +35,7 @@ def family(comm: MPI.Intracomm, **options: Any) -> mbd.design.ParametricBody:
     return mbd.design.ParametricBody(model, parameters, **request | options)
 
 
+@pytest.mark.slow
 def test_moved_mesh_is_a_new_body(comm: MPI.Intracomm) -> None:
     bar = family(comm)
     table = bar.at({"length": 0.2, "height": -0.3, "E": 150e9})
@@ -184,6 +185,7 @@ def test_temperature_and_orthotropic_constants(comm: MPI.Intracomm, quantity: An
     assert change == pytest.approx(slope, rel=1e-5, abs=1e-5 * np.abs(change).max())
 
 
+@pytest.mark.slow
 def test_error_of_a_reduction(comm: MPI.Intracomm, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error after the mesh has moved leaves no old reduction on the moved mesh."""
     bar = family(comm)

@@ -54,7 +54,14 @@ def derivatives() -> RunSensitivities:
     return cycle_sensitivities(shaken, VALUES, PERIOD, **OPTIONS)
 
 
-@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "friction",
+        "angle",
+        *(pytest.param(k, marks=pytest.mark.slow) for k in ("mass", "stiffness")),
+    ],
+)
 def test_against_differences(name: str) -> None:
     """Derivatives of three states and of the driving torque agree with central differences."""
     result, column = derivatives(), list(VALUES).index(name)

@@ -303,7 +303,9 @@ CASES: dict[str, tuple[Any, dict[str, float], Any, list[str], dict[str, Any]]] =
 }
 
 
-@pytest.mark.parametrize("case", ["oscillator", "rod", "rotor"])
+@pytest.mark.parametrize(
+    "case", ["oscillator", *(pytest.param(k, marks=pytest.mark.slow) for k in ("rod", "rotor"))]
+)
 def test_remainders_are_quadratic(case: str) -> None:
     """Taylor tests of poles, modes and responses with new linearizations: slope 2."""
     build, values, state, inputs, outputs = CASES[case]

@@ -44,7 +44,11 @@ def slopes_of(kind: str, y: np.ndarray, order: float) -> np.ndarray:
     ("case", "outputs"),
     [
         (PENDULUM, ["lower.position.x", "lower.omega.y", "lower.acceleration.y", "hook.force.y"]),
-        (PENDULUM, ["pin.moment.x", "pin.rotation", "pin.rotation_rate", "coil.moment.z"]),
+        pytest.param(
+            PENDULUM,
+            ["pin.moment.x", "pin.rotation", "pin.rotation_rate", "coil.moment.z"],
+            marks=pytest.mark.slow,
+        ),
         (PENDULUM, [lambda run: np.linalg.norm(run.joint("hook").force, axis=1)]),
         (CRANK, ["rod.eta.1", "piston.velocity.x", "crank pin.force.x", "drive.moment.z"]),
         (CRANK, [lambda run: run.body("rod").eta[:, 0] * run.body("crank").omega[:, 2]]),

@@ -76,7 +76,7 @@ def test_harmonic_oscillator() -> None:
 @pytest.mark.parametrize(
     ("build", "values", "t_end", "dt", "outputs"),
     [
-        (
+        pytest.param(
             double_pendulum,
             {"mass": 1.5, "length": 0.5, "k": 3.0, "g": 9.81},
             0.2,
@@ -87,6 +87,7 @@ def test_harmonic_oscillator() -> None:
                 (lambda run: run.body("lower").velocity[-1], 1e-7),
                 (lambda run: run.joint("hook").force, 1e-5),
             ],
+            marks=pytest.mark.slow,
         ),
         (
             slider_crank,

@@ -97,7 +97,10 @@ def reduced(model: Any, ends: Any = ENDS, points: Any = POINTS, **options: Any) 
     return mbd.reduce_beam(model, interfaces=ends, num_modes=4, points=points, **options)
 
 
-@pytest.mark.parametrize("quantity", ["young", "poisson", "density"])
+@pytest.mark.parametrize(
+    "quantity",
+    ["density", *(pytest.param(q, marks=pytest.mark.slow) for q in ("young", "poisson"))],
+)
 def test_material(comm: MPI.Intracomm, quantity: str) -> None:
     model = straight(comm)
     value = getattr(mbd.STEEL, quantity)

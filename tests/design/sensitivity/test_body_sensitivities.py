@@ -211,7 +211,7 @@ PAIRS = [("E", "rho"), ("E", "L"), ("rho", "L"), ("nu", "L"), ("nu", "belly"), (
 
 
 @pytest.mark.filterwarnings("ignore:the estimated error")
-@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("sign", [1, pytest.param(-1, marks=pytest.mark.slow)])
 def test_estimated_error_of_two_parameters(comm: MPI.Intracomm, sign: int) -> None:
     """The estimate is at least 0.95 of the deviation of a new reduction, and not much larger."""
     names = ("E", "nu", "rho", "L", "belly")

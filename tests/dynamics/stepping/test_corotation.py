@@ -145,7 +145,10 @@ def test_the_motion_is_that_with_a_factor_of_each_iteration(name: str) -> None:
         assert np.abs(value - reference).max() < limit, key
 
 
-@pytest.mark.parametrize("name", MOTIONS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow) if n == "gears" else n for n in MOTIONS],
+)
 def test_fewer_factorizations(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Factors are used longer than without rotation, and there are hardly more iterations."""
     build, dt, ratio = MOTIONS[name]

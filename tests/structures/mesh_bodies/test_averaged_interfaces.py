@@ -208,6 +208,7 @@ def test_rotation_causes_no_stress(kinds: Any) -> None:
         assert np.abs(state.lam).max() < 1e-8
 
 
+@pytest.mark.slow
 def test_slider_crank_with_averaged_interfaces() -> None:
     """The motion of the slider-crank hardly depends on the kind of its interfaces."""
     runs = []

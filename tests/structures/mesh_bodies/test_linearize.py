@@ -148,7 +148,7 @@ def test_bent_state_equals_the_derivative_by_ufl() -> None:
     A.destroy()
 
 
-@pytest.mark.parametrize("speed", [3.0, 40.0])
+@pytest.mark.parametrize("speed", [3.0, pytest.param(40.0, marks=pytest.mark.slow)])
 def test_rotating_state(speed: float) -> None:
     """The matrices in coordinates of modes have the poles of the damped rotating mechanism."""
     model, body = blade(viscosity=2e-3)

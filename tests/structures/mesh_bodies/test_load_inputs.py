@@ -105,7 +105,12 @@ def test_traction_on_an_interface_is_a_force_at_its_frame() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "size"), [("bar.air", 6e3), ("bar.wind.y", 1e4), ("bar.probe.x", 10.0)]
+    ("name", "size"),
+    [
+        ("bar.air", 6e3),
+        pytest.param("bar.wind.y", 1e4, marks=pytest.mark.slow),
+        pytest.param("bar.probe.x", 10.0, marks=pytest.mark.slow),
+    ],
 )
 def test_response_equals_a_simulation(name: str, size: float) -> None:
     """A small smooth pulse of a load of the bent bar; the error of a run is of order dt²."""

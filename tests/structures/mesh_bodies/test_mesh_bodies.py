@@ -228,6 +228,7 @@ def test_slender_slider_crank() -> None:
     assert run.iterations < 6 * (len(run) - 1)
 
 
+@pytest.mark.slow
 def test_digits_on_any_number_of_ranks() -> None:
     """Cases W1 and W5 with a tolerance of Newton's method far below the digits."""
     rod, run = crank_run(1e-11)

@@ -130,14 +130,8 @@ def crank_run(
     return rod, run
 
 
-# The next test has digits of the motion of quadrilaterals.
-SLIDER_CRANKS = [
-    pytest.param((16, 1), "quadrilateral", marks=pytest.mark.slow),
-    ((32, 2), "triangle"),
-]
-
-
-@pytest.mark.parametrize(("cells", "kind"), SLIDER_CRANKS)
+@pytest.mark.slow
+@pytest.mark.parametrize(("cells", "kind"), [((16, 1), "quadrilateral"), ((32, 2), "triangle")])
 def test_slider_crank(cells: tuple[int, int], kind: str) -> None:
     """Case W1 against a geometrically exact beam."""
     rod, run = crank_run(cells, kind, 2e-4)
@@ -148,6 +142,7 @@ def test_slider_crank(cells: tuple[int, int], kind: str) -> None:
     assert run.iterations < 7.5 * (len(run) - 1)
 
 
+@pytest.mark.slow
 def test_slider_crank_on_any_number_of_ranks() -> None:
     """Digits of case W1 that neither the ranks nor the sequence of factorizations change."""
     rod, run = crank_run((16, 1), "quadrilateral", 2e-4, 1e-11)

@@ -58,7 +58,7 @@ def test_closed_form() -> None:
         assert np.isclose(ritz(eta * unit, HEIGHT, 0.0)[0] / unit, expected, atol=2e-4)
 
 
-@pytest.mark.parametrize("fastest", [120.0, 300.0])
+@pytest.mark.parametrize("fastest", [120.0, pytest.param(300.0, marks=pytest.mark.slow)])
 def test_blade(fastest: float) -> None:
     """Flapping and lagging frequencies; spin softening lowers ω² of the lagging motion by Ω²."""
     _, body = blade()

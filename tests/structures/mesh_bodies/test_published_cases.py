@@ -157,6 +157,7 @@ def tumbling_run(method: Any = None) -> Tumbling:
     return Tumbling(momenta, momenta[steps, 3:], kinetic, elastic, total, corner[steps])
 
 
+@pytest.mark.slow
 def test_tumbling_l() -> None:
     """Case W7: angular momentum, energies and shape of a soft body; the digits of one rank."""
     run = tumbling_run()
