@@ -113,7 +113,7 @@ for name, tuned in {"stiff": 3000.0, "tuned": frequency}.items():
 speed, period, steps = 2000 * rpm, 0.06, 2400 if full else 720
 system = whole_engine(mbd.constant_speed(speed, start), True, frequency)
 first = mbd.Simulator(system, dt=period / steps, elastic_start="undeformed").state
-cycle = mbd.analyses.periodic(system, period, dt=period / steps, start=first, closed=1e-4)
+cycle = mbd.analyses.periodic(system, period, dt=period / steps, start=first, closed=1e-6)
 films = {k + 1: cycle.element(f"main {k + 1}" if k < 4 else "main contact") for k in range(5)}
 thickness = {f"main {k}": 1e6 * film.film_thickness for k, film in films.items()}
 load = {f"main {k}": 1e-3 * np.linalg.norm(film.force, axis=1) for k, film in films.items()}

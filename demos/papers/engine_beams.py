@@ -101,8 +101,8 @@ frame = TwoBeamEngine(crank_beam, rod_beam, piston_mass, speed)
 #     \tilde\omega\tilde\omega)N, \quad F = \rho A\int N^T(\mathbf g-\mathbf a),$$
 #
 # with angular velocity $\omega$, angular acceleration $\varepsilon$ and acceleration $\mathbf a$ of
-# the rigid motion. `PlanarBeam` has them in closed form. The
-# UFL forms of a beam on one cell give the same, with the rotary inertia that the paper leaves out.
+# the rigid motion. `PlanarBeam` has them in closed form. The UFL forms of a beam on one cell give
+# the same, with the rotary inertia that the paper leaves out.
 
 # +
 # Angular velocity, angular acceleration, acceleration of the origin

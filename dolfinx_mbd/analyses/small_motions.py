@@ -181,8 +181,8 @@ class SmallMotions:
 def small_motions(eqs: Assembler, t: float, axes: Axes) -> SmallMotions:
     """Return the coefficients of the equations of small motions about the state of the assembler.
 
-    With increments x in the axes, the changes of velocities are P (ẋ + `carry` x), and those of
-    accelerations P (ẍ + (`carry` + `twist`) ẋ + `twist` `carry` x).
+    For small motions y in the axes, the changes of velocities are P (ẏ + `carry` y), and those of
+    accelerations P (ÿ + (`carry` + `twist`) ẏ + `twist` `carry` y).
     """
     eqs.residual(t)
     derivatives = eqs.tangent(t)

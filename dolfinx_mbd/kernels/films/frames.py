@@ -149,7 +149,7 @@ def gap_gradients(
     gradients: Array,
     changes: Array,
 ) -> None:
-    """Write the effects of the coefficients of a gap on both frames, and their derivatives.
+    """Write wrenches of forces on the coefficients of a gap, and derivatives of the coefficients.
 
     `gradients` are the wrenches of unit forces on the coefficients. Without the couple of shear and
     for a small slope of the journal, they are the derivatives of the coefficients by the poses.
