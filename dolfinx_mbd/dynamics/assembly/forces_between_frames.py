@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import accumulate
 from typing import Any, NamedTuple, cast
 
@@ -62,7 +62,8 @@ class ForcesBetweenFrames:
 
     def _film_groups(self) -> list[FilmGroup]:
         """Return groups of the films that are evaluated together, at the end of `_last`."""
-        s, keys = self._frames.system, {}
+        s = self._frames.system
+        keys: dict[Hashable, list[tuple[int, Any, tuple[int, int, int, int]]]] = {}
         for index, (load, one, two) in enumerate(self.items):
             if load.has_film and (key := cast("FilmElement", load).group_key):
                 body = int(s.frame_body[one])
@@ -112,7 +113,7 @@ class ForcesBetweenFrames:
         """Evaluate the films of all groups."""
         self._follow_inputs()
         for group in self._groups:
-            group.evaluate(*self._point)
+            group.evaluate(self._point)
 
     def _evaluate(self, index: int) -> Array:
         """Return the wrenches of a load outside of groups, and the forces on its surface."""
@@ -147,7 +148,7 @@ class ForcesBetweenFrames:
         for index in self._on_surfaces:
             element, first, _ = self.items[index]
             view = self._frames.views[int(self._frames.system.frame_body[first])]
-            force = self._last[index][OTHERS] @ element.surface
+            force = self._last[index][OTHERS] @ np.asarray(element.surface)
             view.rows[ELASTIC] -= force
             view.scale[ELASTIC] += np.abs(force)
 
@@ -157,7 +158,7 @@ class ForcesBetweenFrames:
         for wrenches, (element, first, _) in zip(self._last, self.items, strict=True):
             if element.acts_on_modes and load in (None, element.name):
                 view = self._frames.views[int(self._frames.system.frame_body[first])]
-                power += float(wrenches[OTHERS] @ (element.surface @ view.v[ELASTIC]))
+                power += float(wrenches[OTHERS] @ (np.asarray(element.surface) @ view.v[ELASTIC]))
         return power
 
     def energy(self, *, elastic: bool) -> float:
@@ -189,7 +190,7 @@ class ForcesBetweenFrames:
         gaps = {
             film.name: gap
             for group in self._groups
-            for film, gap in zip(group.films, group.smallest_gaps(*self._point), strict=True)
+            for film, gap in zip(group.films, group.smallest_gaps(self._point), strict=True)
         }
         films = [
             (gaps[load.name] if load.name in gaps

@@ -20,6 +20,10 @@ _OF_GRIDS = "values", "_nodes", "_fixed", "_free", "_number", "_size", "_q", "_f
 _OF_SOLUTIONS = "pressures", "_slopes", "fraction", "_h", "_rate", "_speeds"
 
 
+Point = tuple[Array, Array, Array, Array, Array]
+"""Arguments of `FilmGroup.evaluate`."""
+
+
 class FilmGroup:
     """Films that are evaluated together at the poses and velocities of a system.
 
@@ -69,17 +73,19 @@ class FilmGroup:
         self._failed = np.zeros(1, dtype=np.int64)
         self.wrenches: Array = np.zeros((len(films), 12 + len(surfaces[0])))
 
-    def evaluate(self, *point: Array) -> None:
+    def evaluate(self, point: Point) -> None:
         """Evaluate all films.
 
         Args:
-            *point: Positions, axes and velocities of all frames, coordinates and velocities.
+            point: Positions, axes and velocities of all frames, coordinates and velocities.
 
         Raises:
             SolverError: The iteration for the cavitated area of a film did not converge.
         """
+        results = self._failed, self.wrenches
+        arguments: tuple[Any, ...] = (*point, *self._table, *self._arrays, *results)
         try:
-            kernels.elastic_films(*point, *self._table, *self._arrays, self._failed, self.wrenches)
+            kernels.elastic_films(*arguments)
         except ZeroDivisionError:  # a singular matrix, because values are out of range
             pass
         if (k := self._failed[0]) != kernels.NO_FILM:
@@ -96,7 +102,7 @@ class FilmGroup:
         """
         kernels.subtract_forces_on_modes(*self._table, self.wrenches, rows, scale)
 
-    def smallest_gaps(self, *point: Array) -> Array:
+    def smallest_gaps(self, point: Point) -> Array:
         """Return the smallest gaps of all films at their nodes, (films,), m; see `evaluate`."""
         gaps = np.empty(len(self.films))
         kernels.elastic_gaps(*point, *self._table, *self._gap_arrays, gaps)

@@ -129,7 +129,7 @@ class FiniteBearing(FilmBearing):
         rough = self.asperities.flow_constants()
         values = np.r_[self._constants(oil.viscosity), oil.pressure_coefficient, rough]
         grid = _GRIDS[self.cavitation](values, (sizes[0], sizes[1]), areas)
-        assign(self, oil=oil, supply=areas, grid=grid, _motion=np.full(10, np.nan))
+        assign(self, oil=oil, supply=areas, grid=grid, _original=grid, _motion=np.full(10, np.nan))
 
     @property
     def has_content(self) -> bool:
