@@ -86,8 +86,8 @@ def test_groups_evaluate_as_single_films(supply: list[OilSupply]) -> None:
             size = np.abs(expected).max()
             assert size > 1.0  # N
             np.testing.assert_allclose(forces, expected[12:], rtol=1e-9, atol=1e-12 * size)
-            found = {load.name: wrench for load, _, wrench in eqs.loads.wrenches(state.time)}
-            np.testing.assert_allclose(found[film.name], expected[:12], atol=1e-9 * size)
+            evaluated = {load.name: wrench for load, _, wrench in eqs.loads.wrenches(state.time)}
+            np.testing.assert_allclose(evaluated[film.name], expected[:12], atol=1e-9 * size)
             assert gaps[k] == pytest.approx(original.smallest_gap(pair, surface), rel=1e-12)
             assert gaps[k] < 0.95 * CLEARANCE
         # the residual of the elastic coordinates contains −Wᵀ f
