@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -146,10 +146,10 @@ class FiniteBearing(FilmBearing):
 
     def follow(self, film: FilmElement) -> bool:
         """Renew the copy if the film has a new grid; see `FilmElement`."""
-        assert isinstance(film, FiniteBearing)
-        if film.grid is self._original:
+        original = cast("FiniteBearing", film)
+        if original.grid is self._original:
             return False
-        vars(self).update(vars(film.for_run()))
+        vars(self).update(vars(original.for_run()))
         return True
 
     def begin_step(self, content: Array, dt: float) -> None:
