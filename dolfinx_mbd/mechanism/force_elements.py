@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -182,12 +183,24 @@ class FilmElement(PairElement):
     }
     clearance: float
 
+    @property
+    def group_key(self) -> Hashable:
+        """Equal for films that are evaluated together; None if the film is evaluated alone."""
+        return None
+
     def for_run(self) -> FilmElement:
-        """Return a copy of the film for one run, or the film itself if it has no content.
+        """Return a copy of the film for one run, or the film if its solutions are not stored.
 
         Without `begin_step`, the content is that of a steady motion.
         """
         return self
+
+    def follow(self, film: FilmElement) -> bool:
+        """Renew a copy of `for_run` if the film has changed; return whether it has.
+
+        The inputs of a simulation change a film.
+        """
+        return False
 
     def begin_step(self, content: Array, dt: float) -> None:
         """Begin a step of length `dt` (s): the next evaluations of the film are for its end.
@@ -211,12 +224,12 @@ class FilmElement(PairElement):
     def least_thickness(self) -> float:
         """Film thickness below which the loads of the film cannot be trusted, m."""
 
-    def gap_stiffness(self, rate_factor: float, *arguments: Any) -> Array:
+    def gap_stiffness(self, rate_factor: float, *, assembled: bool) -> Array:
         """Return the derivatives (m, m) of the forces on the coefficients of an elastic gap.
 
         They are the derivatives by these coefficients, plus `rate_factor` times those by the rates
-        of the coefficients. Without further arguments, they are those of the last `derivatives`;
-        the arguments are those of `wrenches`.
+        of the coefficients. If `assembled`, they are those of the last `derivatives`, otherwise
+        those at the last evaluation of the forces.
         """
         raise NotImplementedError
 

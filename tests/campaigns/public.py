@@ -40,9 +40,9 @@ RECORDS = {
 INTERNAL = {
     "System.check_state", "Stepper.without_history", "ImplicitEuler.without_history",
     "Stepper.put", "ImplicitEuler.put",
-    "adopt", "begin_step", "check_no_content", "check_reduced", "for_run",
-    "gap_stiffness", "moves_gap", "write_gap_gradients", "ReynoldsGrid.pattern_stiffness",
-    "ReynoldsGrid.smallest_pattern_gap", "ReynoldsGrid.write_elastic_wrenches",
+    "adopt", "begin_step", "check_no_content", "check_reduced", "failure", "follow", "for_run",
+    "gap_stiffness", "group_key", "moves_gap", "write_gap_gradients", "ReynoldsGrid.pattern_stiffness",
+    "ReynoldsGrid.put_elastic_gap", "ReynoldsGrid.update_at_gap", "ReynoldsGrid.write_elastic_wrenches",
     "MeshBody.nodal_history", "MeshMotion.stored", "ReynoldsGrid.update",
     "advance", "after_jump", "Asperities.energy", "Asperities.flow_constants", "BearingTable.at",
     "begin", "CableBody.check",

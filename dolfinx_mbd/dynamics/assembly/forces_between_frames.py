@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import accumulate
 from typing import Any, NamedTuple, cast
 
@@ -14,6 +14,7 @@ from dolfinx_mbd.dynamics.assembly.blocks import Index
 from dolfinx_mbd.dynamics.assembly.frames import Frames
 from dolfinx_mbd.dynamics.assembly.load_terms import LoadDerivatives, StatesOfLoads
 from dolfinx_mbd.kernels.columns import ELASTIC, ETA, ON_FIRST, ON_SECOND, OTHERS
+from dolfinx_mbd.mechanism.bearings.film_group import FilmGroup
 from dolfinx_mbd.mechanism.floating_body import FloatingBody
 from dolfinx_mbd.mechanism.force_elements import FilmElement, PairElement
 
@@ -23,24 +24,63 @@ class ForcesBetweenFrames:
 
     def __init__(self, frames: Frames, states: StatesOfLoads, loads: Iterable[PairElement]) -> None:
         self._frames, self._states, index = frames, states, frames.system.frame_index
-        self.items = [(_for_run(load), index(load.first), index(load.second)) for load in loads]
+        self._copies: list[tuple[FilmElement, FilmElement]] = []  # films, and copies of this object
+        self.items = [
+            (self._for_run(load), index(load.first), index(load.second)) for load in loads
+        ]
         self.contacts = [item for item in self.items if item[0].has_contacts]
         self.films = [
             (cast("FilmElement", load), one, two) for load, one, two in self.items if load.has_film
         ]
         self.elastic_films = [item for item in self.films if item[0].surface is not None]
-        elastic = {film.name for film, *_ in self.elastic_films}
         self._of_elastic_films = [
-            k for k, (load, *_) in enumerate(self.items) if load.name in elastic
+            k for k, (load, *_) in enumerate(self.items) if load.has_film and load.acts_on_modes
         ]
         self._contents = [film for film, *_ in self.films if film.has_content]
         # views of the poses and velocities of both frames of each load
         self._pairs = {(one, two): frames.pair(one, two) for _, one, two in self.items}
-        # results of the last call of `wrenches`
+        # results of the last call of `wrenches` or `apply`
         self._last: list[Array] = [np.zeros(12)] * len(self.items)
-        self.surface_forces: dict[str, tuple[int, Array]] = {}  # body and force on η, by load
+        self._groups = self._film_groups()
+        grouped = {film.name for group in self._groups for film in group.films}
+        # indices of the loads that are evaluated one by one, and of those that act on surfaces
+        self._single = [k for k, (load, *_) in enumerate(self.items) if load.name not in grouped]
+        self._on_surfaces = [k for k in self._single if self.items[k][0].acts_on_modes]
+        self.acts_on_modes = bool(self._groups or self._on_surfaces)
         # angular velocities of the bodies in contacts
         self._spins = [part for _, *ends in self.contacts for part in self._spins_of(ends)]
+
+    def _for_run(self, load: PairElement) -> PairElement:
+        """Return the load, or a copy whose solution belongs to this object."""
+        if not load.has_film:
+            return load
+        film = cast("FilmElement", load)
+        copy = film.for_run()
+        if copy is not film:
+            self._copies.append((film, copy))
+        return copy
+
+    def _film_groups(self) -> list[FilmGroup]:
+        """Return groups of the films that are evaluated together, at the end of `_last`."""
+        s = self._frames.system
+        keys: dict[Hashable, list[tuple[int, Any, tuple[int, int, int, int]]]] = {}
+        for index, (load, one, two) in enumerate(self.items):
+            if load.has_film and (key := cast("FilmElement", load).group_key):
+                body = int(s.frame_body[one])
+                starts = s.q_slices[body].start + ETA.start, s.v_slices[body].start + ELASTIC.start
+                keys.setdefault(key, []).append((index, load, (one, two, *starts)))
+        groups = []
+        for members in keys.values():
+            indices, films, places = zip(*members, strict=True)
+            groups.append(FilmGroup(films, places))
+            for index, wrenches in zip(indices, groups[-1].wrenches, strict=True):
+                self._last[index] = wrenches
+        return groups
+
+    def _follow_inputs(self) -> None:
+        """Renew the copies of films after inputs of a simulation have changed the films."""
+        if any([copy.follow(film) for film, copy in self._copies]):
+            self._groups = self._film_groups()
 
     def _spins_of(self, frames: Iterable[int]) -> list[slice]:
         """Return the slices of v with the angular velocities of the bodies of some frames."""
@@ -69,29 +109,57 @@ class ForcesBetweenFrames:
         element.surface.dot(view.v[ELASTIC], out=surface[1])
         return pair, surface
 
+    def _evaluate_groups(self) -> None:
+        """Evaluate the films of all groups."""
+        self._follow_inputs()
+        for group in self._groups:
+            group.evaluate(self._point)
+
+    def _evaluate(self, index: int) -> Array:
+        """Return the wrenches of a load outside of groups, and the forces on its surface."""
+        element, first, second = self.items[index]
+        wrenches = self._last[index] = element.wrenches(*self.arguments(element, first, second))
+        if element.timed:
+            self._states.set_rates(element.name, wrenches[OTHERS])
+        return wrenches
+
     def wrenches(self, t: float) -> Iterator[tuple[PairElement, tuple[int, ...], Array]]:
         """Yield each load with its frames and the wrenches on the frames, (12,)."""
+        self._evaluate_groups()
+        single = set(self._single)
         for index, (element, first, second) in enumerate(self.items):
-            wrenches = element.wrenches(*self.arguments(element, first, second))
-            self._last[index] = wrenches
-            if element.timed:
-                self._states.set_rates(element.name, wrenches[OTHERS])
-            if element.surface is not None:
-                body = int(self._frames.system.frame_body[first])
-                self.surface_forces[element.name] = body, wrenches[OTHERS] @ element.surface
+            wrenches = self._evaluate(index) if index in single else self._last[index].copy()
             yield element, (first, second), wrenches[:12]
 
+    def apply(self, total: Array) -> None:
+        """Add the wrenches of all loads to those of the frames, (frames, 6)."""
+        self._evaluate_groups()
+        for group in self._groups:
+            group.add_to(total)
+        for index in self._single:
+            wrenches, (_, first, second) = self._evaluate(index), self.items[index]
+            total[first] += wrenches[ON_FIRST]
+            total[second] += wrenches[ON_SECOND]
+
     def subtract_surface_forces(self) -> None:
-        """Subtract the forces on elastic surfaces from the residual."""
-        for k, force in self.surface_forces.values():
-            view = self._frames.views[k]
+        """Subtract the last forces on elastic surfaces from the residual."""
+        for group in self._groups:
+            group.subtract_forces_on_modes(self._frames.rows, self._frames.scale)
+        for index in self._on_surfaces:
+            element, first, _ = self.items[index]
+            view = self._frames.views[int(self._frames.system.frame_body[first])]
+            force = self._last[index][OTHERS] @ np.asarray(element.surface)
             view.rows[ELASTIC] -= force
             view.scale[ELASTIC] += np.abs(force)
 
-    def power_of_surface(self, load: str) -> float:
-        """Return the power of a load on elastic coordinates, W."""
-        k, force = self.surface_forces[load]
-        return float(force @ self._frames.views[k].v[ELASTIC])
+    def power_on_modes(self, load: str | None = None) -> float:
+        """Return the power of the last forces of one load, or all, on elastic coordinates, W."""
+        power = 0.0
+        for wrenches, (element, first, _) in zip(self._last, self.items, strict=True):
+            if element.acts_on_modes and load in (None, element.name):
+                view = self._frames.views[int(self._frames.system.frame_body[first])]
+                power += float(wrenches[OTHERS] @ (np.asarray(element.surface) @ view.v[ELASTIC]))
+        return power
 
     def energy(self, *, elastic: bool) -> float:
         """Return the stored energy, J; if `elastic`, only that of elastic elements."""
@@ -118,17 +186,23 @@ class ForcesBetweenFrames:
 
     def film_gaps(self) -> Array:
         """Return smallest gaps and clearances of the oil films at present, (films, 2), m."""
+        self._follow_inputs()
+        gaps = {
+            film.name: gap
+            for group in self._groups
+            for film, gap in zip(group.films, group.smallest_gaps(self._point), strict=True)
+        }
         films = [
-            (load.smallest_gap(*self.arguments(load, *ends)), load.clearance)
+            (gaps[load.name] if load.name in gaps
+             else load.smallest_gap(*self.arguments(load, *ends)), load.clearance)
             for load, *ends in self.films
-        ]
+        ]  # fmt: skip
         return np.array(films).reshape(-1, 2)
 
     def gap_stiffness(self, k: int, rate_factor: float, *, assembled: bool) -> Array:
         """Return the derivatives of an elastic film by the gap; see `Loads.gap_stiffness`."""
-        film, *ends = self.elastic_films[k]
-        arguments = () if assembled else self.arguments(film, *ends)
-        return film.gap_stiffness(rate_factor, *arguments)
+        film, *_ = self.elastic_films[k]
+        return film.gap_stiffness(rate_factor, assembled=assembled)
 
     def gap_forces(self) -> list[Array]:
         """Return the forces of elastic films on the gaps; see `Loads.gap_forces`."""
@@ -143,6 +217,12 @@ class ForcesBetweenFrames:
                 self._pairs[one, two], delay, gradients[first:last], changes[first:last]
             )
             first = last
+
+    @property
+    def _point(self) -> tuple[Array, Array, Array, Array, Array]:
+        """Poses and velocities of all frames, coordinates and velocities."""
+        frames = self._frames
+        return frames.position, frames.rotation, frames.velocities, frames.q, frames.v
 
     @property
     def has_content(self) -> bool:
@@ -164,6 +244,7 @@ class ForcesBetweenFrames:
 
     def begin_step(self, content: Array, dt: float) -> None:
         """Set the contents before a step of length `dt` (s), or steady contents if dt = 0."""
+        self._follow_inputs()
         sizes = np.cumsum([film.content.size for film in self._contents])[:-1]
         for film, part in zip(self._contents, np.split(content, sizes), strict=True):
             film.begin_step(part, dt)
@@ -271,8 +352,3 @@ class _Extended(NamedTuple):
     ends: tuple[int, int]
     D: Array
     E: Array
-
-
-def _for_run(load: PairElement) -> PairElement:
-    """Return the load, or a copy whose content belongs to one assembler."""
-    return cast("FilmElement", load).for_run() if load.has_film else load

@@ -15,7 +15,7 @@ from dolfinx_mbd.dynamics.assembly.forces_between_frames import ForcesBetweenFra
 from dolfinx_mbd.dynamics.assembly.forces_on_joints import ForcesOnJoints
 from dolfinx_mbd.dynamics.assembly.frames import Frames
 from dolfinx_mbd.dynamics.assembly.load_terms import LoadDerivatives, StatesOfLoads
-from dolfinx_mbd.kernels.columns import FORCE, MOMENT, ON_FIRST, ON_SECOND, QUATERNION
+from dolfinx_mbd.kernels.columns import FORCE, MOMENT, QUATERNION
 from dolfinx_mbd.kernels.rotations import rotation_matrix
 from dolfinx_mbd.mechanism.force_elements import ContactElement, FilmElement
 from dolfinx_mbd.mechanism.load_protocol import Load
@@ -97,14 +97,12 @@ class Loads:
         total = self._frames.wrenches
         for _, (frame,), wrench in self._at_frames.wrenches(t):
             total[frame] += wrench
-        for _, (first, second), wrenches in self._pairs.wrenches(t):
-            total[first] += wrenches[ON_FIRST]
-            total[second] += wrenches[ON_SECOND]
+        self._pairs.apply(total)
         self._joints.apply(t)
 
     def subtract_forces(self, t: float) -> None:
         """Subtract distributed loads and the forces on surfaces and states from the residual."""
-        if self._pairs.surface_forces:
+        if self._pairs.acts_on_modes:
             self._pairs.subtract_surface_forces()
         if self._states.forces:
             self._states.subtract_forces()
@@ -143,7 +141,7 @@ class Loads:
                 power = float(wrench @ frames.velocities[list(ends)].ravel())
                 power += load.surface_power(wrench, *arguments)
                 if load.acts_on_modes:
-                    power += self._pairs.power_of_surface(load.name)
+                    power += self._pairs.power_on_modes(load.name)
                 values = {"wrench": wrench, "power": power, "energy": 0.0}
                 yield load, values | load.record(*arguments)
         for load, body, size, rows in self._distributed.forces(t):
@@ -174,8 +172,7 @@ class Loads:
 
     def power_on_modes(self, t: float) -> float:
         """Return the power of distributed loads and of forces on elastic surfaces, W."""
-        forces = self._pairs.surface_forces
-        return self._distributed.power(t) + sum(map(self._pairs.power_of_surface, forces))
+        return self._distributed.power(t) + self._pairs.power_on_modes()
 
     def clearance_wrenches(self) -> Array:
         """Return the wrenches of the contacts of joints with clearance, (entries, 12).

@@ -376,6 +376,7 @@ class BodyFactor:
         self._tables: tuple[Any, ...] = (arrays["groups"], arrays["matrices"], arrays["ports"])
         self._places = arrays["unknowns"], bodies.bodies
         self._delay, self._stiffness = float(arrays["delay"]), arrays["stiffness"].copy()
+        self._blocks = self._film_blocks()
         self._film_forces: Array = np.zeros(0)
         joints, films = len(bodies.rows), int(bodies.film_sizes.sum())
         # Matrices in the order of LAPACK (lu), or row by row
@@ -415,7 +416,7 @@ class BodyFactor:
     def _factorize_films(self) -> None:
         """Factorize the matrix of the forces of the films."""
         matrix, first = self._lu.T, 0
-        for D in self._film_blocks():
+        for D in self._blocks:
             part = slice(first, first := first + len(D))
             np.matmul(D, self._H[part], out=matrix[part])
         np.einsum("ii->i", matrix)[:] += 1.0
@@ -440,9 +441,8 @@ class BodyFactor:
             forces: Result of `predict` for the last correction; only those films are renewed whose
                 forces differ too much from the prediction. Without it, all films are renewed.
         """
-        blocks = self._film_blocks()
         for k in self._inaccurate_films(forces):
-            blocks[k][:] = self._bodies.film_stiffness(k, derivatives, assembled=False)
+            self._blocks[k][:] = self._bodies.film_stiffness(k, derivatives, assembled=False)
         self._factorize_films()
 
     def predict(self, derivatives: Derivatives) -> tuple[Array, Array] | None:
@@ -494,7 +494,7 @@ class BodyFactor:
         if films:
             of_films -= self._by_joints @ of_joints
             first = 0
-            for D in self._film_blocks():
+            for D in self._blocks:
                 part = slice(first, first := first + len(D))
                 of_films[part] = D @ of_films[part]
             of_films[:] = _getrs(self._lu, self._pivots, of_films, trans=1)[0]

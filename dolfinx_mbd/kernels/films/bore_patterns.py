@@ -224,27 +224,6 @@ def elastic_wrenches(
     out[12:] = g[5:]
 
 
-@kernel
-def smallest_gap(y: Array, c: float, z: Array, around: Array, along: Array, s: Array) -> float:
-    """Return the smallest gap at the nodes, m; see `pattern_gap`."""
-    A, L = around.shape[1], along.shape[1]
-    part, smallest = np.empty(L), math.inf
-    for i in range(around.shape[0]):
-        theta = 2.0 * math.pi * i / around.shape[0]
-        cos, sin = math.cos(theta), math.sin(theta)
-        h0, h1 = c - y[E_X] * cos - y[E_Y] * sin, -y[T_X] * cos - y[T_Y] * sin
-        part[:] = 0.0
-        for a in range(A):
-            for m in range(L):
-                part[m] += around[i, a] * s[0, a * L + m]
-        for j in range(len(z)):
-            h = h0 + h1 * z[j]
-            for m in range(L):
-                h += part[m] * along[j, m]
-            smallest = min(smallest, h)
-    return smallest
-
-
 @inner_kernel
 def _couple(forces: Array, slope: Array, s: Array) -> float:
     """Return the work of forces on the derivative of a displacement by the angle."""

@@ -19,8 +19,8 @@ torque.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +30,7 @@ from dolfinx_mbd.body import Bore
 from dolfinx_mbd.checks import array, instance, reject
 from dolfinx_mbd.errors import InputError, SolverError
 from dolfinx_mbd.html import short_repr
-from dolfinx_mbd.kernels.films.bore_patterns import NEW, UNUSABLE, elastic_gap, elastic_slopes
+from dolfinx_mbd.kernels.films.bore_patterns import NEW, UNUSABLE, elastic_slopes
 from dolfinx_mbd.kernels.films.fields import DRAG, SPIN
 from dolfinx_mbd.kernels.films.frames import gap_gradients
 from dolfinx_mbd.mechanism.bearings.film_bearing import FARTHEST
@@ -135,6 +135,13 @@ class ElasticBearing(FiniteBearing):
         """Matrix W of the coefficients s = W η of w, shape (m, modes)."""
         return self._surface
 
+    @property
+    def group_key(self) -> Hashable:
+        """Sizes of the arrays of a film without a content; see `FilmElement`."""
+        if self.has_content:
+            return None
+        return self._around.shape, self._along.shape, self.grid.num_links
+
     def displacement(self, s: Array) -> Array:
         """Return the outward displacement w (m) at the nodes of the grid for its m coefficients s.
 
@@ -236,18 +243,21 @@ class ElasticBearing(FiniteBearing):
 
         Return False if the loads cannot be computed, as `_is_usable` and for s that are not finite.
         """
-        h, rate = np.empty((2, *self.grid.areas.shape))
-        state = elastic_gap(
-            motion, s, self._point, FARTHEST * self.clearance, self.grid.values, self.grid.z,
-            self._around, self._along, h, rate,
-        )  # fmt: skip
+        state = self.grid.put_elastic_gap(
+            motion, s, self._point, FARTHEST, self._around, self._along
+        )
         if state == NEW:
             try:
-                self.grid.update(h, rate, float(motion[SPIN]))
+                self.grid.update_at_gap(float(motion[SPIN]))
             except SolverError:
                 self._forget()
                 raise
-        return bool(state != UNUSABLE)
+        return state != UNUSABLE
+
+    def failure(self) -> SolverError:
+        """Return the error of a film without a solution, and delete the last one."""
+        self._forget()
+        return self.grid.failure()
 
     def wrenches(self, pair: FramePair, surface: Array | None = None) -> Array:
         """Return forces and moments on both frames, then the forces on s, (12 + m,)."""
@@ -272,13 +282,10 @@ class ElasticBearing(FiniteBearing):
             return elastic_tangents(pair, g, np.full((len(g), 2 * len(g) - 1), np.nan))
         return elastic_tangents(pair, g, self._slopes_of_loads(g, s))
 
-    def gap_stiffness(self, rate_factor: float, *arguments: Any) -> Array:
+    def gap_stiffness(self, rate_factor: float, *, assembled: bool) -> Array:
         """Return the derivatives (m, m) of the forces on s; see `FilmElement`."""
-        if not arguments:
+        if assembled:
             return np.asarray(self._slopes[0] + rate_factor * self._slopes[1])
-        pair, surface = arguments
-        if not self._solve_elastic(self.pair_motion(pair), surface):
-            return np.full(self._slopes[0].shape, np.nan)
         return self.grid.pattern_stiffness(self._weights, self._around, self._along, rate_factor)
 
     @property
@@ -298,8 +305,7 @@ class ElasticBearing(FiniteBearing):
 
     def smallest_gap(self, pair: FramePair, surface: Array | None = None) -> float:
         """Return the smallest gap at the nodes of the grid, m."""
-        y, s = self.pair_motion(pair), self._coefficients(surface)
-        return self.grid.smallest_pattern_gap(y, self._around, self._along, s)
+        return float(self._gaps(pair, surface).min())
 
     def _gaps(self, pair: FramePair, surface: Array | None) -> Array:
         """Return the gaps (m) at the nodes of the grid, (nodes around, nodes along)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,7 @@ from dolfinx_mbd.mechanism.bearings.film_bearing import CONTACT_RULES, FilmBeari
 from dolfinx_mbd.mechanism.bearings.mass_conserving_grid import MassConservingGrid
 from dolfinx_mbd.mechanism.bearings.reynolds_grid import ReynoldsGrid
 from dolfinx_mbd.mechanism.bearings.supply import Oil, OilSupply
-from dolfinx_mbd.mechanism.force_elements import FramePair
+from dolfinx_mbd.mechanism.force_elements import FilmElement, FramePair
 
 __all__ = ["Cavitation", "FiniteBearing"]
 
@@ -83,6 +83,7 @@ class FiniteBearing(FilmBearing):
     cavitation: Cavitation = "reynolds"
     grid: ReynoldsGrid = field(init=False, repr=False)
     _motion: Array = field(init=False, repr=False)  # that of the last solution, (10,)
+    _original: ReynoldsGrid = field(init=False, repr=False)  # grid of the film that this one copies
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -128,7 +129,7 @@ class FiniteBearing(FilmBearing):
         rough = self.asperities.flow_constants()
         values = np.r_[self._constants(oil.viscosity), oil.pressure_coefficient, rough]
         grid = _GRIDS[self.cavitation](values, (sizes[0], sizes[1]), areas)
-        assign(self, oil=oil, supply=areas, grid=grid, _motion=np.full(10, np.nan))
+        assign(self, oil=oil, supply=areas, grid=grid, _original=grid, _motion=np.full(10, np.nan))
 
     @property
     def has_content(self) -> bool:
@@ -136,8 +137,20 @@ class FiniteBearing(FilmBearing):
         return isinstance(self.grid, MassConservingGrid)
 
     def for_run(self) -> FiniteBearing:
-        """Return a copy of a film with a content; see `FilmElement`."""
-        return replace(self) if self.has_content else self
+        """Return a copy of a film with a content, or in a group; see `FilmElement`."""
+        if not (self.has_content or self.group_key):
+            return self
+        copy = replace(self)
+        assign(copy, _original=self.grid)
+        return copy
+
+    def follow(self, film: FilmElement) -> bool:
+        """Renew the copy if the film has a new grid; see `FilmElement`."""
+        original = cast("FiniteBearing", film)
+        if original.grid is self._original:
+            return False
+        vars(self).update(vars(original.for_run()))
+        return True
 
     def begin_step(self, content: Array, dt: float) -> None:
         """Begin a step: the next evaluations are for its end.

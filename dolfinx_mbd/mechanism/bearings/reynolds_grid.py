@@ -121,12 +121,24 @@ class ReynoldsGrid:
         self.pressures, self._slopes = np.zeros((2, n, m + 1)), np.zeros((2, n, m + 1))
         self._still: Array = np.zeros((n, m + 1))  # displacement or rate of a rigid bore
         self.fraction: Array = np.ones((n, m + 1))
-        self._h, self._rate, self._speed = self._still, self._still, 0.0
+        self._h: Array = np.zeros((n, m + 1))  # arguments of the last solution
+        self._rate: Array = np.zeros((n, m + 1))
+        self._speeds: Array = np.zeros(1)
+
+    @property
+    def num_links(self) -> int:
+        """Number of links between nodes and edges of supplies."""
+        return len(self._links[0])
 
     @property
     def last_gap(self) -> Array:
         """Gap of the last solution, (n, m+1), m."""
-        return self._h
+        return self._h.copy()
+
+    @property
+    def _speed(self) -> float:
+        """Rotation of the journal of the last solution, rad/s."""
+        return float(self._speeds[0])
 
     def gap(
         self, motion: Array, w: Array | None = None, w_rate: Array | None = None
@@ -158,6 +170,19 @@ class ReynoldsGrid:
         bore_patterns.pattern_gap(motion, self.values[CLEARANCE], self.z, around, along, s, h, rate)
         return h, rate
 
+    def put_elastic_gap(
+        self, y: Array, s: Array, point: Array, farthest: float, around: Array, along: Array
+    ) -> int:
+        """Store gap and rate of an elastic bore for `update_at_gap`; see `elastic_gap`.
+
+        `farthest` is relative to the clearance.
+        """
+        limit = farthest * self.values[CLEARANCE]
+        state: int = bore_patterns.elastic_gap(
+            y, s, point, limit, self.values, self.z, around, along, self._h, self._rate
+        )
+        return state
+
     def pattern_forces(self, around: Array, along: Array) -> Array:
         """Return the forces (A L,) of the last pressures on coefficients of patterns, N."""
         forces: Array = bore_patterns.pattern_forces(self.pressures, self._nodes, around, along)
@@ -176,17 +201,26 @@ class ReynoldsGrid:
 
     def update(self, h: Array, rate: Array, speed: float) -> None:
         """Solve for the pressure as `solve`; `pressures` contains the result."""
-        self._h, self._rate, self._speed = h, rate, speed
+        self._h[:], self._rate[:] = h, rate
+        self.update_at_gap(speed)
+
+    def update_at_gap(self, speed: float) -> None:
+        """Solve for the pressure as `update`; the grid contains the gap and its rate."""
+        self._speeds[0] = speed
         try:
-            iterations = self._find_pressure(h, rate, speed)
+            iterations = self._find_pressure(self._h, self._rate, speed)
         except ZeroDivisionError:  # a singular matrix, because values are out of range
             iterations = -1
         if iterations < 0:
-            self._free[:] = 1 - self._fixed
-            raise SolverError(
-                "the cavitated area of an oil film did not converge; check that the film thickness "
-                "and its rate are finite"
-            )
+            raise self.failure()
+
+    def failure(self) -> SolverError:
+        """Return the error of a film that has no solution; the next one starts with a full film."""
+        self._free[:] = 1 - self._fixed
+        return SolverError(
+            "the cavitated area of an oil film did not converge; check that the film thickness and "
+            "its rate are finite"
+        )
 
     def _find_pressure(self, h: Array, rate: Array, speed: float) -> int:
         """Solve for the pressure; return the number of iterations, or −1."""
@@ -232,11 +266,6 @@ class ReynoldsGrid:
             Q1, y, s, slope, self.values, self._nodes, self.pressures, self._slopes, self._flow,
             self.fraction, around, along, out,
         )  # fmt: skip
-
-    def smallest_pattern_gap(self, y: Array, around: Array, along: Array, s: Array) -> float:
-        """Return the smallest gap of `pattern_gap`, m."""
-        c = self.values[CLEARANCE]
-        return float(bore_patterns.smallest_gap(y, c, self.z, around, along, s))
 
     def state(self, g: Array) -> Array:
         """Return the state (4,) of the film with the film loads g (5,), see `loads`."""
