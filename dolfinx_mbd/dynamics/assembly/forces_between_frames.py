@@ -61,7 +61,7 @@ class ForcesBetweenFrames:
         return copy
 
     def _film_groups(self) -> list[FilmGroup]:
-        """Return groups of the films that are evaluated together, at the end of `_last`."""
+        """Return groups of films that are evaluated together, with their wrenches in `_last`."""
         s = self._frames.system
         keys: dict[Hashable, list[tuple[int, Any, tuple[int, int, int, int]]]] = {}
         for index, (load, one, two) in enumerate(self.items):
