@@ -438,7 +438,12 @@ class Crankshaft:
             bottom = z - side * (1.0 + beyond) * distance
             height = side * (1.0 + 2.0 * beyond) * distance
             base, axis = (first.real, first.imag, bottom), (step.real, step.imag, height)
-            holes.append((3, int(occ.addCylinder(*base, *axis, 0.5 * float(self.oil_holes)))))
+            # Two halves, because gmsh cannot mesh whole surfaces of narrow holes that meet
+            radius = 0.5 * float(self.oil_holes)
+            half = [(3, int(occ.addCylinder(*base, *axis, radius, angle=math.pi)))]
+            other = occ.copy(half)
+            occ.rotate(other, *base, *axis, math.pi)
+            holes += half + other
         return holes
 
     def _add_journal(

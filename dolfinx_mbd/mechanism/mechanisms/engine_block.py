@@ -153,10 +153,12 @@ class EngineBlock:
             interface, axis = self.body.interface(name), axes[:, 2]
             distance = np.cross(axis, interface.point - point)
             if np.linalg.norm(distance) > limit:
+                nearest = point + axis * float(axis @ (interface.point - point))
                 raise InputError(
                     f"interface {name!r} of the block is at {np.round(interface.point, 6)} m, "
                     f"{np.linalg.norm(distance):.3g} m off the axis of cylinder {k + 1}, which "
-                    f"passes through {np.round(point, 6)} m in the direction {np.round(axis, 6)}",
+                    f"passes through {np.round(point, 6)} m in the direction {np.round(axis, 6)}; "
+                    f"a point on it is InterfaceSpec(point={tuple(nearest.round(6).tolist())})",
                     argument="block",
                     value=self.body,
                 )
