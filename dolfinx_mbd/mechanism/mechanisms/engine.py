@@ -247,7 +247,7 @@ def _carrier(
         frames = {"main": Frame()} if shaft is None else _main_frames(shaft)
         for k, z in enumerate(design.positions):
             bank = float(np.asarray(design.bank_angles)[k])
-            frames[guides[k]] = guide_frame(design.pin_offset, float(z), bank)
+            frames[guides[k]] = guide_frame(float(design.pin_offsets[k]), float(z), bank)
         ground = Ground(frames)
         return ground, [], {key: ground.frame(key) for key in frames}, []
     if shaft is None:
@@ -423,7 +423,7 @@ def _cylinders(
             design.crank_radius,
             design.piston_mass,
             0.5 * design.bore,
-            design.pin_offset,
+            float(design.pin_offsets[k]),
             {place: clearances[place][k] for place in ("big_end", "small_end")},
         )
         more_bodies, more_joints = parts.create(
@@ -456,17 +456,18 @@ def _gas_forces(
         return []
     loads: list[Load] = []
     firing = np.asarray(design.firing_angles, dtype=float)
-    curves: dict[float, Callable[..., ArrayLike]] = {}
+    curves: dict[tuple[float, float], Callable[..., ArrayLike]] = {}
     for k, parts in enumerate(cylinders):
         length, top = rod_length(parts.rod, parts.ends), parts.kinematics.top_angle
-        if length not in curves:
+        kinematics = length, parts.pin_offset
+        if kinematics not in curves:
             size = design.bore, design.crank_radius, length
-            curves[length] = (
-                FourStrokePressure(*size, pin_offset=direction * design.pin_offset)
+            curves[kinematics] = (
+                FourStrokePressure(*size, pin_offset=direction * parts.pin_offset)
                 if isinstance(pressure, bool)
                 else pressure
             )
-        curve, fires = curves[length], float(firing[k]) + top
+        curve, fires = curves[kinematics], float(firing[k]) + top
         joint = f"{acting} {k + 1}"
         loads.append(gas_force(k + 1, curve, fires, design.bore, joint, direction))
     return loads
