@@ -66,7 +66,7 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
     damping_ratio: float | None = None,
     stiffening: bool | None = None,
     ends: tuple[str, str] = ENDS,
-    bearings: Mapping[str, JointClearance | Sequence[JointClearance]] | None = None,
+    bearings: Mapping[str, JointClearance | Sequence[JointClearance | None]] | None = None,
 ) -> System:
     """Create an inline, V or boxer engine with a rigid or a reduced crank, and with a block.
 
@@ -113,8 +113,8 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
         ends: Names of the interfaces of the rod at the crank and at the piston.
         bearings: Bearings of the ``big_end``, the ``small_end`` and ``main``, each a `Clearance` or
             a `bearings.OilFilm`; the others are ideal joints. A list has one for each cylinder, or
-            for each main bearing along the shaft, for example films in elastic bores. The first
-            frame of ``crank pin k`` is then the bore of the rod. The elements are ``crank pin k
+            for each main bearing along the shaft, for example films in elastic bores; None in it is
+            an ideal joint. The first frame of ``crank pin k`` is then the bore of the rod. The elements are ``crank pin k
             contact`` and so on; those of the main bearings are ``main contact``, which is the last
             one, and ``main 1``, ``main 2``, ...
 
@@ -279,7 +279,7 @@ def _bearings(
         count, value = mains if place == "main" else cylinders, kinds.get(place)
         if isinstance(value, (list, tuple)):
             result[place] = list(
-                items(f"bearings[{place!r}]", value, JointClearance, _BEARING_HINT)
+                items(f"bearings[{place!r}]", value, (JointClearance, type(None)), _BEARING_HINT)
             )
             if len(value) != count:
                 text = f"the engine has {count} bearings {place!r}, and the list has {len(value)}"
