@@ -114,9 +114,9 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
         bearings: Bearings of the ``big_end``, the ``small_end`` and ``main``, each a `Clearance` or
             a `bearings.OilFilm`; the others are ideal joints. A list has one for each cylinder, or
             for each main bearing along the shaft, for example films in elastic bores; None in it is
-            an ideal joint. The first frame of ``crank pin k`` is then the bore of the rod. The elements are ``crank pin k
-            contact`` and so on; those of the main bearings are ``main contact``, which is the last
-            one, and ``main 1``, ``main 2``, ...
+            an ideal joint. The first frame of ``crank pin k`` is then the bore of the rod. The
+            elements are ``crank pin k contact`` and so on; those of the main bearings are ``main
+            contact``, which is the last one, and ``main 1``, ``main 2``, ...
 
     Warns:
         UnitsWarning: Bore and crank radius, the masses of pistons or rods, the length of a rod, the
