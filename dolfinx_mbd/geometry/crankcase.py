@@ -105,7 +105,7 @@ class Crankcase:
         text = f"at most {limit:.4g} m, so that the cylinders leave {wall:g} m around it"
         yield "main_bore", main <= limit, text
         # Half a wall remains at the ends and between the cylinders of neighbouring bays
-        limit = min(2 * space, spacing + bulkhead - wall - 2 * abs(float(self.stagger)))
+        limit = min(2 * space, spacing + bulkhead - wall - abs(float(self.stagger)))
         limit = min(limit, spacing - 0.5 * wall)
         text = f"at most {limit:.4g} m, from spacing, stagger and crank_space"
         yield "cylinder_bore", bore <= limit, text
@@ -164,10 +164,12 @@ class Crankcase:
         body, _ = occ.fuse(solids[:1], solids[1:])
         tools, gap = [], spacing - bulkhead  # solids to cut, and distance between bulkheads
         for z in self.main_positions[:-1] + 0.5 * bulkhead:
-            tools.append((3, occ.addCylinder(0, 0, float(z), 0, 0, gap, space)))
+            inside = (3, occ.addCylinder(0, 0, float(z), 0, 0, gap, space))
             depth, half_opening = 2 * skirt + space, _OPENING * space
             box = occ.addBox(-depth, -half_opening, float(z), depth, 2 * half_opening, gap)
-            tools.append((3, box))
+            # One solid, whose outline on the bulkheads has no arc inside the opening
+            opened, _ = occ.fuse([inside], [(3, box)])
+            tools += opened
         tools.append((3, occ.addCylinder(0, 0, 2 * start, 0, 0, 2 * length, 0.5 * main)))
         for k, z in enumerate(self.cylinder_positions):
             angle = self.bank_angles[k % len(self.bank_angles)]

@@ -46,7 +46,8 @@ class Crankshaft:
 
     Attributes:
         throw_angles: Angle of the pin of each throw about z from the x axis, rad, shape (throws,),
-            or angles of both pins of each throw, shape (throws, 2).
+            or angles of both pins of each throw, shape (throws, 2); by default those of the engine
+            with three cylinders, `EngineDesign()`.
         crank_radius: Distance between the axes of the pins and of the shaft.
         main_diameter: Diameter of the main journals.
         main_length: Length of the main journals between the webs, with their fillets.
@@ -92,8 +93,8 @@ class Crankshaft:
 
     throw_angles: Sequence[float] | Sequence[Sequence[float]] = (
         0.0,
-        2 * math.pi / 3,
         4 * math.pi / 3,
+        2 * math.pi / 3,
     )
     crank_radius: float | str = 0.040
     main_diameter: float | str = 0.050
@@ -438,7 +439,12 @@ class Crankshaft:
             bottom = z - side * (1.0 + beyond) * distance
             height = side * (1.0 + 2.0 * beyond) * distance
             base, axis = (first.real, first.imag, bottom), (step.real, step.imag, height)
-            holes.append((3, int(occ.addCylinder(*base, *axis, 0.5 * float(self.oil_holes)))))
+            # Two halves, because gmsh cannot mesh whole surfaces of narrow holes that meet
+            radius = 0.5 * float(self.oil_holes)
+            half = [(3, int(occ.addCylinder(*base, *axis, radius, angle=math.pi)))]
+            other = occ.copy(half)
+            occ.rotate(other, *base, *axis, math.pi)
+            holes += half + other
         return holes
 
     def _add_journal(

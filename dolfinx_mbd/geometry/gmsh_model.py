@@ -149,7 +149,12 @@ def mesh_volumes(
         sizes = {"Mesh.MeshSizeMax": size_factor * size, "Mesh.MeshSizeFromCurvature": around}
         with _options({**_REPRODUCIBLE, **sizes}):
             model.mesh.clear()
-            model.mesh.generate(3)
+            generate = model.mesh.generate
+            try:
+                generate(3)
+            except Exception as error:  # gmsh raises only this class; it cannot mesh a second time
+                text = f"gmsh cannot mesh a part with elements of {size:g} m: {error}"
+                raise SolverError(f"{text}; choose another size, or omit small features") from None
             model.mesh.setOrder(order)
         elements = []
         for tag in tags:

@@ -23,6 +23,16 @@ CASES: dict[str, dict[str, Any]] = {
         "spacing": 0.1,
         "size": 0.02,
     },
+    "vee with the widest bores": {
+        "bays": 1,
+        "bank_angles": np.radians([-45.0, 45.0]),
+        "stagger": -0.03,
+        "spacing": 0.1,
+        "cylinder_bore": 0.0839,  # spacing + bulkhead − wall − stagger is 0.084
+        "crank_space": 0.08,
+        "skirt": 0.08,  # as crank_space
+        "size": 0.025,
+    },
     "opposed": {
         "bays": 1,
         "bank_angles": np.radians([90.0, -90.0]),

@@ -339,6 +339,18 @@ def test_oil_holes(throws: list[Any]) -> None:
     assert wall == pytest.approx(len(pins) * math.pi * 0.005 * axis, rel=0.03)
 
 
+@pytest.mark.parametrize("per_circle", [4, 8])
+def test_narrow_holes_that_meet(per_circle: int) -> None:
+    """Of the holes of a boxer, two begin at the middle main journal, on opposite sides of z."""
+    throws = np.radians([[90.0, -90.0], [-90.0, 90.0]])
+    options = HOLED | {"throw_angles": throws, "order": 1, "per_circle": per_circle}
+    volumes = []
+    for width in (0.0, 0.003):
+        crank = Crankshaft(**options, oil_holes=width)
+        volumes.append(integral(build_mesh(crank, MPI.COMM_WORLD), 1.0))
+    assert 0.0 < volumes[0] - volumes[1] < 4 * hole_integrals(crank)[0]
+
+
 def twisted(crank: Crankshaft) -> tuple[np.ndarray, np.ndarray]:
     """Return midpoints and largest principal stress of the cells for a torque of 1 N m."""
     from dolfinx.fem.petsc import LinearProblem

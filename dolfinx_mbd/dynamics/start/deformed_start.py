@@ -25,6 +25,8 @@ Start = Callable[[float, Array, Array], State]
 
 _MAX_ITERATIONS = 50
 _INTERVAL = 1e-4  # motion between the two deformations of a difference / size of the system
+_MAX_GROWTH = 0.01  # largest relative change of the speed between them
+_REST = 1e-12  # largest square of the speed of a system at rest / (acceleration × size)
 
 
 def rows_held_by_deformation(eqs: Assembler, t: float) -> list[int]:
@@ -43,7 +45,8 @@ def with_held_rows(
 ) -> State:
     """Return the quasi-static state in which deformation also satisfies the constraints `rows`.
 
-    The elastic rates are the difference to the deformation a little later, over the time between.
+    The elastic rates are the difference to the deformation a little later, over the time between;
+    they are zero for a system at rest.
     Rates that satisfy the constraints with the least kinetic energy would excite vibrations.
 
     Args:
@@ -59,9 +62,12 @@ def with_held_rows(
     state = start(t, q, v)
     others = _deform(eqs, t, state, rows)
     speeds = state.v.copy()
-    fastest = float(np.abs(Measure(s).lengths * state.v).max())
-    if fastest > 0.0:
+    lengths = Measure(s).lengths
+    fastest, growth = (float(np.abs(lengths * x).max()) for x in (state.v, state.a))
+    if fastest**2 > _REST * growth * s.size:
         dt, later = _INTERVAL * s.size / fastest, Assembler(s)
+        if growth > 0.0:
+            dt = min(dt, _MAX_GROWTH * fastest / growth)
         later.move(state.q, dt * state.v + 0.5 * dt * dt * state.a)
         after = start(t + dt, later.q.copy(), state.v + dt * state.a)
         _deform(later, t + dt, after, rows)

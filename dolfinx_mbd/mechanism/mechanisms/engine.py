@@ -66,7 +66,7 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
     damping_ratio: float | None = None,
     stiffening: bool | None = None,
     ends: tuple[str, str] = ENDS,
-    bearings: Mapping[str, JointClearance | Sequence[JointClearance]] | None = None,
+    bearings: Mapping[str, JointClearance | Sequence[JointClearance | None]] | None = None,
 ) -> System:
     """Create an inline, V or boxer engine with a rigid or a reduced crank, and with a block.
 
@@ -113,10 +113,10 @@ def engine(  # noqa: PLR0913  (each part of an engine is one argument)
         ends: Names of the interfaces of the rod at the crank and at the piston.
         bearings: Bearings of the ``big_end``, the ``small_end`` and ``main``, each a `Clearance` or
             a `bearings.OilFilm`; the others are ideal joints. A list has one for each cylinder, or
-            for each main bearing along the shaft, for example films in elastic bores. The first
-            frame of ``crank pin k`` is then the bore of the rod. The elements are ``crank pin k
-            contact`` and so on; those of the main bearings are ``main contact``, which is the last
-            one, and ``main 1``, ``main 2``, ...
+            for each main bearing along the shaft, for example films in elastic bores; None in it is
+            an ideal joint. The first frame of ``crank pin k`` is then the bore of the rod. The
+            elements are ``crank pin k contact`` and so on; those of the main bearings are ``main
+            contact``, which is the last one, and ``main 1``, ``main 2``, ...
 
     Warns:
         UnitsWarning: Bore and crank radius, the masses of pistons or rods, the length of a rod, the
@@ -247,7 +247,7 @@ def _carrier(
         frames = {"main": Frame()} if shaft is None else _main_frames(shaft)
         for k, z in enumerate(design.positions):
             bank = float(np.asarray(design.bank_angles)[k])
-            frames[guides[k]] = guide_frame(design.pin_offset, float(z), bank)
+            frames[guides[k]] = guide_frame(float(design.pin_offsets[k]), float(z), bank)
         ground = Ground(frames)
         return ground, [], {key: ground.frame(key) for key in frames}, []
     if shaft is None:
@@ -279,7 +279,7 @@ def _bearings(
         count, value = mains if place == "main" else cylinders, kinds.get(place)
         if isinstance(value, (list, tuple)):
             result[place] = list(
-                items(f"bearings[{place!r}]", value, JointClearance, _BEARING_HINT)
+                items(f"bearings[{place!r}]", value, (JointClearance, type(None)), _BEARING_HINT)
             )
             if len(value) != count:
                 text = f"the engine has {count} bearings {place!r}, and the list has {len(value)}"
@@ -423,7 +423,7 @@ def _cylinders(
             design.crank_radius,
             design.piston_mass,
             0.5 * design.bore,
-            design.pin_offset,
+            float(design.pin_offsets[k]),
             {place: clearances[place][k] for place in ("big_end", "small_end")},
         )
         more_bodies, more_joints = parts.create(
@@ -456,17 +456,18 @@ def _gas_forces(
         return []
     loads: list[Load] = []
     firing = np.asarray(design.firing_angles, dtype=float)
-    curves: dict[float, Callable[..., ArrayLike]] = {}
+    curves: dict[tuple[float, float], Callable[..., ArrayLike]] = {}
     for k, parts in enumerate(cylinders):
         length, top = rod_length(parts.rod, parts.ends), parts.kinematics.top_angle
-        if length not in curves:
+        kinematics = length, parts.pin_offset
+        if kinematics not in curves:
             size = design.bore, design.crank_radius, length
-            curves[length] = (
-                FourStrokePressure(*size, pin_offset=direction * design.pin_offset)
+            curves[kinematics] = (
+                FourStrokePressure(*size, pin_offset=direction * parts.pin_offset)
                 if isinstance(pressure, bool)
                 else pressure
             )
-        curve, fires = curves[length], float(firing[k]) + top
+        curve, fires = curves[kinematics], float(firing[k]) + top
         joint = f"{acting} {k + 1}"
         loads.append(gas_force(k + 1, curve, fires, design.bore, joint, direction))
     return loads

@@ -145,7 +145,7 @@ def engine_balance(
         >>> bool(abs(more.force[0]).max() < 1e-12)  # a counterweight balances the order 1
         True
     """
-    object_with("design", design, "piston_mass", "throw_angles", "bank_angles", "positions")
+    object_with("design", design, "piston_mass", "throw_angles", "bank_angles", "pin_offsets")
     length = rod_length(instance("rod", rod, ReducedBody), ends)
     pin_mass = number("pin_mass", pin_mass, low=0.0, unit="kg")
     big, small = (rod.interface(end).point for end in ends)
@@ -155,15 +155,18 @@ def engine_balance(
         raise InputError(f"rod {rod.name!r}: its centre of mass is not between its ends")
     rotating = pin_mass + (1 - fraction) * rod.total_mass
     oscillating = design.piston_mass + fraction * rod.total_mass
-    kinematics = SliderCrank(design.crank_radius, length, design.pin_offset)
     angle = 2 * np.pi * np.arange(_SAMPLES) / _SAMPLES
-    spectrum = np.fft.rfft(kinematics.motion(angle).slider_acceleration)  # at unit speed
-    coefficients = 2 * spectrum[list(_ORDERS)] / _SAMPLES
+    accelerations = [  # of each piston, at unit speed
+        SliderCrank(design.crank_radius, length, offset).motion(angle).slider_acceleration
+        for offset in map(float, design.pin_offsets)
+    ]
+    spectra = np.fft.rfft(accelerations)
+    coefficients = 2 * spectra[:, list(_ORDERS)].T / _SAMPLES  # (2, n)
     throws, banks = np.asarray(design.throw_angles), np.asarray(design.bank_angles)
     z, orders = design.positions, np.array(_ORDERS)[:, None]
     axes = np.stack([np.cos(banks), np.sin(banks)], axis=1)
     # Amplitudes of the oscillating force of each cylinder along its axis, (2, n)
-    waves = -oscillating * coefficients[:, None] * np.exp(1j * orders * (throws - banks))
+    waves = -oscillating * coefficients * np.exp(1j * orders * (throws - banks))
     pins = np.stack([np.cos(throws), np.sin(throws)], axis=1)
     static = rotating * design.crank_radius * pins.sum(axis=0)
     static = static + array("unbalance", unbalance, (2,))

@@ -146,17 +146,19 @@ class EngineBlock:
                 argument=key,
                 value=listed,
             )
-        banks = np.asarray(design.bank_angles, dtype=float)
+        banks, offsets = np.asarray(design.bank_angles, dtype=float), design.pin_offsets
         for k, name in enumerate(listed):
-            frame = guide_frame(design.pin_offset, float(design.positions[k]), float(banks[k]))
+            frame = guide_frame(float(offsets[k]), float(design.positions[k]), float(banks[k]))
             point, axes = np.asarray(frame.point), np.asarray(frame.axes)
             interface, axis = self.body.interface(name), axes[:, 2]
             distance = np.cross(axis, interface.point - point)
             if np.linalg.norm(distance) > limit:
+                nearest = point + axis * float(axis @ (interface.point - point))
                 raise InputError(
                     f"interface {name!r} of the block is at {np.round(interface.point, 6)} m, "
                     f"{np.linalg.norm(distance):.3g} m off the axis of cylinder {k + 1}, which "
-                    f"passes through {np.round(point, 6)} m in the direction {np.round(axis, 6)}",
+                    f"passes through {np.round(point, 6)} m in the direction {np.round(axis, 6)}; "
+                    f"a point on it is InterfaceSpec(point={tuple(map(float, nearest.round(6)))})",
                     argument="block",
                     value=self.body,
                 )

@@ -71,9 +71,10 @@ class EngineDesign:
         flywheel_inertia: Moment of inertia of a flywheel on the crank about the shaft, kg m².
         damper: A `TorsionalDamper` at the nose of the crank; by default none.
         pin_offset: Distance of the line of each piston pin from the axis of the shaft, m, due to an
-            offset of the pin in the piston or of the cylinder. If the cylinder is along x, the
-            offset is the coordinate y of the line, and the crank pin moves towards +y at top dead
-            centre.
+            offset of the pin in the piston or of the cylinder: a number, or shape (cylinders,),
+            for example with opposite signs for the two banks of a VR engine. If the cylinder is
+            along x, the offset is the coordinate y of the line, and the crank pin moves towards +y
+            at top dead centre.
 
     With an offset, crank angles are still counted from the position in which the throw points along
     the axis of the cylinder. Top dead centre, from which the angle of the gas pressure is counted,
@@ -96,7 +97,7 @@ class EngineDesign:
     throw_angles: ArrayLike | None = None
     bank_angles: ArrayLike | None = None
     flywheel_inertia: float = 0.0
-    pin_offset: float = 0.0
+    pin_offset: float | Sequence[float] | Array = 0.0
     cylinder_positions: ArrayLike | None = None
     damper: TorsionalDamper | None = None
 
@@ -118,7 +119,10 @@ class EngineDesign:
         if np.abs(banks).max() > _LARGEST_BANK:
             reject("bank_angles", self.bank_angles, "angles from −2π to 2π, in rad")
         assign(self, bank_angles=banks)
-        number("pin_offset", self.pin_offset, unit="m")
+        if np.ndim(self.pin_offset):
+            assign(self, pin_offset=array("pin_offset", self.pin_offset, (count,)))
+        else:
+            number("pin_offset", self.pin_offset, unit="m")
         if self.firing_order is None and self.firing_angles is None:
             is_inline = np.abs(np.exp(1j * banks) - np.exp(1j * banks[0])).max() < _SAME
             orders = _INLINE_ORDERS if is_inline else _FIRING_ORDERS
@@ -161,6 +165,11 @@ class EngineDesign:
             return np.asarray(self.cylinder_positions)
         middle = 0.5 * (self.cylinders - 1)
         return np.asarray(self.spacing * (np.arange(self.cylinders) - middle))
+
+    @property
+    def pin_offsets(self) -> Array:
+        """Offset of the piston pin of each cylinder, shape (cylinders,), m."""
+        return np.full(self.cylinders, self.pin_offset, dtype=float)
 
     def _check_positions(self) -> None:
         """Raise an error if cylinders overlap, or have different throws at one position."""

@@ -28,7 +28,7 @@ def inline_engine(
     damping_ratio: float | None = None,
     stiffening: bool | None = None,
     ends: tuple[str, str] = ENDS,
-    bearings: Mapping[str, JointClearance | Sequence[JointClearance]] | None = None,
+    bearings: Mapping[str, JointClearance | Sequence[JointClearance | None]] | None = None,
 ) -> System:
     """Create a four-stroke inline or V engine with a rigid crank, a short form of `engine`.
 
@@ -54,7 +54,7 @@ def inline_engine(
         stiffening: Whether geometric stiffening of the rods acts; see `FlexibleBody`.
         ends: Names of the interfaces of the rod at the crank and at the piston.
         bearings: Bearings of the ``big_end``, the ``small_end`` and ``main``, each a `Clearance` or
-            a `bearings.OilFilm`, or a list with one for each cylinder; the others are ideal joints.
+            a `bearings.OilFilm`, or a list with one for each cylinder; the others (None) are ideal.
             The first frame of ``crank pin k`` is then the bore of the rod. The elements are ``crank
             pin k contact`` and so on.
 

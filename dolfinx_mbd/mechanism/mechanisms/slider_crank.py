@@ -73,7 +73,7 @@ def slider_crank(
     angle = number("angle", angle, unit="rad")
     drivers, loads = create_drive(speed, torque, angle)
     design = EngineDesign(cylinders=1, **dimensions)
-    radius, offset = design.crank_radius, design.pin_offset
+    radius, offset = design.crank_radius, float(design.pin_offsets[0])
     parts = CylinderParts(
         rod, ends, damping_ratio, stiffening, radius, design.piston_mass, 0.6 * radius, offset
     )

@@ -225,6 +225,12 @@ CASES = {
         firing_angles=np.radians([0.0, 90.0, 240.0, 330.0, 480.0, 570.0]),
     ),
     "boxer": BOXER,
+    "VR six": {
+        "cylinders": 6,
+        "spacing": SPACING,
+        "bank_angles": np.radians([-7.5, 7.5] * 3),
+        "pin_offset": [0.012, -0.012] * 3,
+    },
 }
 
 

@@ -66,6 +66,21 @@ def test_a_list_has_a_bearing_for_each_place() -> None:
         engine(ROD, design, crank=crank, speed=300.0, bearings={"main": [films[0], None, 0.1]})  # type: ignore[list-item]
 
 
+def test_a_list_may_contain_ideal_joints() -> None:
+    """The middle main bearing and the second big end are on films, the others are ideal."""
+    design = EngineDesign(cylinders=3)
+    crank = reduced_crank(design, (-0.12, 0.0, 0.12))
+    rod = rigid_rod(length=0.137, mass=0.153)
+    lists = {"main": [None, FILM, None], "big_end": [None, FILM, None]}
+    system = engine(rod, design, crank=crank, speed=300.0, bearings=lists)
+    films = [load.name for load in system.loads if getattr(load, "has_film", False)]
+    assert sorted(films) == ["crank pin 2 contact", "main 2"]
+    assert {joint.name for joint in system.joints} >= {"main 1", "main"}
+    ideal = {"main": [None] * 3, "big_end": None}
+    other = engine(rod, design, crank=crank, speed=300.0, bearings=ideal)  # type: ignore[arg-type]
+    assert {joint.name for joint in other.joints} >= {"main 1", "main 2", "main"}
+
+
 def elastic_rod(softness: float) -> mbd.ReducedBody:
     """Return a rod with a big end whose bore has 15 modes without inertia coupling."""
     count, mass = 15, 0.5

@@ -168,6 +168,7 @@ def test_blocks_that_do_not_fit() -> None:
         ({"main_1": ((0.001, 0.0, 0.1), np.eye(3))}, "main bearing 'main_1' of the block"),
         ({"main_1": ((0.0, 0.0, 0.1), np.diag([1.0, -1, -1]))}, "must be along the shaft"),
         ({"cylinder_2": rigid_place(design, 0)}, "off the axis of cylinder 2"),
+        ({"cylinder_2": rigid_place(design, 0)}, r"point on it is InterfaceSpec\(point="),
         ({"head_1": rigid_place(design, 0, flip=True)}, "away from the shaft"),
         ({"main_2": ((0.0, 0.0, 0.2), np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]]))}, "axes of"),
     ]

@@ -149,6 +149,26 @@ def test_the_start_excites_no_vibrations(
         assert np.abs(curvature).max() < 2e-3 * np.abs(force).max()
 
 
+@pytest.mark.parametrize("first", [0.0, 1e-3, 0.1])
+def test_a_run_up_from_rest(
+    flexible: tuple[mbd.geometry.Crankshaft, ReducedBody], first: float
+) -> None:
+    """The start of an engine at rest, or nearly so, needs no motion far beyond the start."""
+    latest = 0.0
+
+    def motion(t: float) -> tuple[float, float, float]:
+        nonlocal latest
+        latest = max(latest, t)
+        return 0.3 + first * t + 1500.0 * t * t, first + 3000.0 * t, 3000.0
+
+    system = engine(ROD, EngineDesign(cylinders=1), crank=flexible[1], speed=motion)
+    run = mbd.simulate(system, t_end=3e-4, dt=1e-5)
+    assert latest < 1e-3
+    for name in ("main 1", "main"):
+        force = np.asarray(run.joint(name).force)
+        assert np.abs(np.diff(force, 2, axis=0)).max() < 2e-3 * np.abs(force).max()
+
+
 def test_a_flexible_crank_with_split_pins() -> None:
     """A V engine of two cylinders that fires evenly needs two pins 90° apart in one throw."""
     banks = np.radians([-45.0, 45.0])

@@ -64,13 +64,13 @@ def two_stroke() -> PressureTable:
 def gas_of(name: str, design: EngineDesign) -> Any:
     if name == "two-stroke":
         return two_stroke()
-    radius, offset = design.crank_radius, design.pin_offset
+    radius, offset = design.crank_radius, float(design.pin_offsets[0])
     return FourStrokePressure(design.bore, radius, LENGTH, pin_offset=offset)
 
 
 def cycle_work(design: EngineDesign, gas: Any, direction: int) -> float:
     """Return the work of the gas on one piston over two turns: the area of the diagram, J."""
-    crank = SliderCrank(design.crank_radius, LENGTH, design.pin_offset)
+    crank = SliderCrank(design.crank_radius, LENGTH, float(design.pin_offsets[0]))
     angle = np.linspace(0.0, 4 * np.pi, 40001)
     slider = crank.motion(direction * angle + crank.top_angle).slider
     return float(-np.trapezoid(gas(angle) - AMBIENT_PRESSURE, np.pi * design.bore**2 / 4 * slider))
@@ -95,7 +95,7 @@ def test_motion_and_work_over_a_cycle(name: str, direction: int) -> None:
     period = 4 * np.pi / abs(speed)
     system = engine(ROD, design, speed=speed, pressure=gas)
     run = mbd.simulate(system, t_end=period, dt=period / 720, tolerance=1e-10)
-    crank = SliderCrank(design.crank_radius, LENGTH, design.pin_offset)
+    crank = SliderCrank(design.crank_radius, LENGTH, float(design.pin_offsets[0]))
     work, throws, banks = 0.0, np.asarray(design.throw_angles), np.asarray(design.bank_angles)
     for k, (throw, bank) in enumerate(zip(throws, banks, strict=True), 1):
         motion = crank.motion(speed * run.time + throw - bank, speed)
@@ -142,7 +142,7 @@ def inertia(design: EngineDesign, angle: float) -> float:
     """Return the inertia of a rigid engine referred to the crank, with rods as point masses."""
     oscillating = design.piston_mass + MASS * CENTRE / LENGTH
     rotating = MASS * (1 - CENTRE / LENGTH)
-    crank = SliderCrank(design.crank_radius, LENGTH, design.pin_offset)
+    crank = SliderCrank(design.crank_radius, LENGTH, float(design.pin_offsets[0]))
     angles = angle + np.asarray(design.throw_angles) - np.asarray(design.bank_angles)
     rate = np.asarray(crank.motion(angles, 1.0).slider_velocity)
     total = 0.5 * design.crank_mass * design.crank_radius**2 + design.flywheel_inertia
@@ -172,7 +172,7 @@ def test_free_engine_with_a_damper(name: str, hub: float) -> None:
     system = engine(ROD, design, torque=load, pressure=gas, angle=0.4)
     run = mbd.simulate(system, t_end=0.05, dt=2e-5, tolerance=1e-10)
 
-    crank = SliderCrank(design.crank_radius, LENGTH, design.pin_offset)
+    crank = SliderCrank(design.crank_radius, LENGTH, float(design.pin_offsets[0]))
     throws, banks = np.asarray(design.throw_angles), np.asarray(design.bank_angles)
     firing, area = np.asarray(design.firing_angles) + crank.top_angle, np.pi * design.bore**2 / 4
 
@@ -215,6 +215,27 @@ def test_a_run_up_by_a_motion() -> None:
     with pytest.raises(InputError) as error:
         engine(ROD, design, speed=motion, angle=1.0)
     assert error.value.argument == "angle"
+
+
+def test_cylinders_with_different_offsets() -> None:
+    """Motion and gas of each cylinder of a VR engine are those of an engine with one cylinder."""
+    banks, offsets = np.radians([-7.5, 7.5]), [0.012, -0.008]
+    vr = EngineDesign(
+        cylinders=2, bank_angles=banks, pin_offset=offsets, firing_angles=[0.0, 2 * np.pi]
+    )
+    options: dict[str, Any] = {"t_end": 4 * np.pi / 100, "dt": 4 * np.pi / 100 / 720}
+    run = mbd.simulate(engine(ROD, vr, speed=100.0), **options)
+    for k in range(2):
+        one = EngineDesign(cylinders=1, pin_offset=offsets[k])
+        single = mbd.simulate(engine(ROD, one, speed=100.0), **options)
+        gas, other = run.element(f"gas {k + 1}"), single.element("gas 1")
+        assert gas.work[-1] == pytest.approx(other.work[-1], rel=1e-4)
+        axis = np.array([np.cos(banks[k]), np.sin(banks[k]), 0.0])
+        height = run.body(f"piston {k + 1}").position @ axis
+        # Each throw points along its cylinder at the start
+        np.testing.assert_allclose(height, single.body("piston 1").position[:, 0], atol=1e-9)
+    with pytest.raises(InputError, match="pin_offset"):
+        EngineDesign(cylinders=3, pin_offset=offsets)
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
