@@ -1,6 +1,6 @@
 """Demos: tutorials are short and end with checks; converted to notebooks, they run.
 
-`.ci/run` runs all demos as notebooks, and those with a mesh on two ranks as scripts.
+`.ci/run` runs all demos as notebooks, and nearly all of those with a mesh on two ranks as scripts.
 """
 
 from __future__ import annotations

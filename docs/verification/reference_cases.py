@@ -463,6 +463,7 @@ def steady_and_periodic_motions() -> Iterator[Row]:
         lambda speed: model.jeffcott(speed, damping, cubic),
         (0.9 * critical, 1.5 * critical),
         spin=lambda speed: (speed, 0, 0),
+        longest=0.1,
     )
     names = [f"stiffening support: {end} fold of the whirl, rad/s" for end in ("lower", "upper")]
     folds = dict(zip(names, model.duffing_folds(damping, cubic), strict=True))

@@ -89,10 +89,10 @@ def axes(quaternions: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("speed", "ratio"), [(120.0, 1.4), (310.0, 2.5)])
-def test_a_rotor_that_tilts(speed: float, ratio: float) -> None:
+def test_a_rotor_that_tilts() -> None:
     """The motion, with large rotations, is the limit of `periodic` for small steps."""
-    system, period = tilting_rotor(speed, ratio), 2 * np.pi / speed
+    speed = 310.0
+    system, period = tilting_rotor(speed, ratio=2.5), 2 * np.pi / speed
     motion = harmonic_balance(system, period, num_harmonics=6)
     assert motion.residual < 1e-5
     tilt = axes(motion.body("disc").rotation)

@@ -116,15 +116,16 @@ def crank(speed: float = 200.0) -> mbd.System:
 
 
 @pytest.mark.slow
-def test_slider_crank_against_a_hundred_cycles() -> None:
-    """The joint forces of the cycle equal those of the last of 100 simulated cycles to 1e-7."""
+def test_slider_crank_against_twenty_cycles() -> None:
+    """The joint forces of the cycle equal those of the last of 20 simulated cycles to 1e-7."""
     speed, steps = 200.0, 300
     system, period = crank(speed=speed), 4 * np.pi / speed
     # the errors of the steps add up over the period; with 1e-11, the closure was 3e-11 at best
     cycle = periodic(system, period, dt=period / steps, closed=1e-11, tolerance=1e-13)
     assert cycle.corrections <= 5
     assert cycle.periods <= 10
-    run = mbd.simulate(system, t_end=100 * period, dt=period / steps, tolerance=1e-11)
+    assert np.abs(cycle.multipliers).max() ** 20 < 1e-9  # of disturbances at the start
+    run = mbd.simulate(system, t_end=20 * period, dt=period / steps, tolerance=1e-11)
     for joint in system.joints:
         last = run.joint(joint.name).force[-steps - 1 :]
         error = np.abs(cycle.joint(joint.name).force - last).max()
@@ -282,8 +283,8 @@ def test_oil_whip_above_its_threshold() -> None:
     )
     assert cycle.stability == "stable"
     assert np.abs(cycle.multipliers - 1).min() < 1e-6
-    far = mbd.simulate(  # 110 more whirls
-        system, t_end=run.time[-1] + 110 * cycle.period, dt=cycle.period / 200,
+    far = mbd.simulate(  # 70 more whirls
+        system, t_end=run.time[-1] + 70 * cycle.period, dt=cycle.period / 200,
         start=run.final_state, tolerance=1e-11,
     )  # fmt: skip
     orbit, simulated = cycle.body("rotor").position[:, :2], far.body("rotor").position[-201:, :2]

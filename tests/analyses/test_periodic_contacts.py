@@ -64,7 +64,7 @@ def last_force(cycle: PeriodicMotion, count: int, name: str) -> tuple[Array, Arr
         # with 500 steps, a step with an impact before the cycle fails on some processors
         pytest.param(100.0, 1e8, 300.0, 0.1, 1000, 15, True, marks=pytest.mark.slow),
         pytest.param(100.0, 1e6, 50.0, 0.1, 500, 15, False, marks=pytest.mark.slow),
-        pytest.param(100.0, 1e6, 0.0, 0.0, 1000, 60, False, marks=pytest.mark.slow),
+        pytest.param(100.0, 1e6, 0.0, 0.0, 1000, 40, False, marks=pytest.mark.slow),
     ],
 )
 def test_clearance(
@@ -79,7 +79,7 @@ def test_clearance(
     contact, simulated = last_force(cycle, count, "piston pin contact")
     assert (contact.min() > 0.0) == closed
     rest = np.abs(cycle.multipliers[0]) ** (count - 1)  # of disturbances
-    assert np.abs(contact - simulated).max() <= (1e-5 + 1e2 * rest) * contact.max()
+    assert np.abs(contact - simulated).max() <= (1e-5 + 10 * rest) * contact.max()
 
 
 def test_rattle_that_does_not_repeat() -> None:
@@ -139,7 +139,7 @@ def gears(mean: float, speed: float) -> mbd.System:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("mean", "speed"), [(0.0, 100.0), (8.0, 100.0), (1.0, 60.0)])
+@pytest.mark.parametrize(("mean", "speed"), [(8.0, 100.0), (1.0, 100.0)])
 def test_backlash(mean: float, speed: float) -> None:
     """A torque that changes its sign drives the teeth through the backlash."""
     period, start = 4 * np.pi / speed, {"two": -speed / 2}  # a turn of the second wheel

@@ -153,6 +153,7 @@ def test_folds_of_a_stiffening_support() -> None:
         lambda speed: jeffcott(speed, damping, cubic),
         (0.9 * CRITICAL, 1.5 * CRITICAL),
         spin=lambda speed: (speed, 0, 0),
+        longest=0.1,
     )
     radius = curve.values(lambda _, state: np.hypot(*state.q[1:3]))
     speed = curve.parameter
@@ -170,6 +171,7 @@ def test_folds_of_a_stiffening_support() -> None:
         lambda speed: jeffcott(speed, damping, cubic),
         (1.5 * CRITICAL, 0.9 * CRITICAL),
         spin=lambda speed: (speed, 0, 0),
+        longest=0.1,
     )
     assert np.allclose(np.sort(downward.parameter[downward.folds]), expected, rtol=1e-6)
 

@@ -208,11 +208,8 @@ def test_a_rigid_rotor_against_a_long_run() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "factor", [1.05, *(pytest.param(f, marks=pytest.mark.slow) for f in (1.02, 1.1))]
-)
-def test_a_flexible_rotor_against_a_long_run(factor: float) -> None:
-    speed = factor * onset(flexible, 950.0, 1100.0)
+def test_a_flexible_rotor_against_a_long_run() -> None:
+    speed = 1.1 * onset(flexible, 950.0, 1100.0)
     cycle = cycle_of(flexible(speed), 0.4 * CLEARANCE, 80)
     assert cycle.stability == "stable"
     assert np.sum(np.abs(cycle.multipliers - 1) < 1e-3) == 1

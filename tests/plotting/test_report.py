@@ -14,9 +14,10 @@ from dolfinx_mbd import errors, plotting, tutorials
 from dolfinx_mbd.plotting import Report
 from tests.plotting.test_plotting import bar
 
-pytestmark = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="one rank writes pages")
+one_rank = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="one rank writes pages")
 
 
+@one_rank
 @pytest.mark.parametrize("value", [-1.0, 0.5, 2.0, 2.0001, float("nan"), float("inf")])
 @pytest.mark.parametrize("limits", [{"low": 0.0}, {"high": 2.0}, {"low": 0.0, "high": 2.0}])
 def test_checks_compare_with_their_limits(value: float, limits: dict[str, float]) -> None:
@@ -31,6 +32,7 @@ def test_checks_compare_with_their_limits(value: float, limits: dict[str, float]
     assert "a &lt;b&gt;" in report.html and report.text.count("ok ") == 1 + inside
 
 
+@one_rank
 def test_texts_and_tables() -> None:
     report = Report()
     report.heading("Masses")
@@ -44,6 +46,7 @@ def test_texts_and_tables() -> None:
     assert repr(report) == "<Report 'Report': 0 of 0 checks passed>"
 
 
+@one_rank
 def test_pictures_and_scenes(browser: Any, tmp_path: Path) -> None:
     """The page shows pictures and a scene that moves, without any request."""
     import matplotlib.pyplot as plt
@@ -76,6 +79,7 @@ def test_pictures_and_scenes(browser: Any, tmp_path: Path) -> None:
     assert "<iframe" in report._repr_html_() and "<iframe" in viewer._repr_html_()
 
 
+@one_rank
 def test_bad_items(tmp_path: Path) -> None:
     report = Report()
     (tmp_path / "a.txt").write_text("a")
@@ -94,8 +98,12 @@ def test_bad_items(tmp_path: Path) -> None:
     assert report.checks == () and report.text == ""
 
 
-def test_pages_of_tutorials_contain_failed_checks(tmp_path: Path, monkeypatch: Any) -> None:
+def test_pages_of_tutorials_contain_failed_checks(
+    tmp_path: Path, monkeypatch: Any, comm: MPI.Intracomm
+) -> None:
+    """Rank 0 writes the files, and all ranks raise the error."""
     monkeypatch.setattr(tutorials, "_entries", [])
+    tmp_path = Path(comm.bcast(str(tmp_path), root=0))
     path = tmp_path / "report.html"
     with tutorials.figure(tmp_path / "orbit.png", title="orbit") as axes:
         axes.plot([0, 1], [0, 1])
@@ -104,11 +112,13 @@ def test_pages_of_tutorials_contain_failed_checks(tmp_path: Path, monkeypatch: A
     drawn = [(tmp_path / "orbit.png", "orbit"), (tmp_path / "bar.html", "bar")]
     assert tutorials._entries == [*drawn, "some text"]  # paths only: the page reads the files
     tutorials.save_report(tmp_path / "report.txt")
+    comm.barrier()
     assert (tmp_path / "report.txt").read_text(encoding="utf-8") == "some text\n"
     # the end of the page raises the error; the check alone does at once
     with pytest.raises(AssertionError, match="too large"), tutorials.report_page(path, "Bar"):
         tutorials.check("too large", 3.0, 0.0, 2.0)
         tutorials.check_close("good", 3.0, 3.0, 1e-3)
+    comm.barrier()
     text = path.read_text(encoding="utf-8")
     assert "1 of 2 checks passed" in text and text.count("<img") == 1
     assert text.count("<iframe") == 1 and "some text" in text

@@ -20,9 +20,7 @@ from tests.mechanism.mechanisms.test_engine_block import CORNERS, mounts, on_gro
 # The inertia is that of two masses at the ends: 0.21 = 0.3 · 0.7
 ROD = rigid_rod(length=0.137, mass=0.3, centre=0.3 * 0.137, inertia=0.3 * 0.21 * 0.137**2)
 DESIGNS = {
-    "one": EngineDesign(cylinders=1),
     "three": EngineDesign(spacing=0.08),
-    "four": EngineDesign(cylinders=4, spacing=0.09),
     "vee": EngineDesign(cylinders=2, spacing=0.02, bank_angles=np.radians([-45.0, 45.0])),
 }
 SPEED = 300.0  # rad/s

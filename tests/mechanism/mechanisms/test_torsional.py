@@ -143,11 +143,11 @@ def test_viscous_damping_instead_of_the_loss_factor() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rpm", [1000.0, 2150.0])
-def test_time_domain(rpm: float) -> None:
+def test_time_domain() -> None:
     """The mechanism in the time domain has the peaks of the frequency domain with its damping."""
+    rpm = 2150.0
     cycles = int(np.ceil(0.32 * rpm / 120))  # 0.32 s: the first mode decays by more than exp(-7)
-    history = time_domain(rpm, 2.5e-5, cycles)
+    history = time_domain(rpm, 5e-5, cycles)
     assert np.abs(history).max() == pytest.approx(viscous_peak(rpm), rel=5e-3)
 
 
@@ -179,7 +179,7 @@ def damped(inertia: float = 0.06, ratio: float = 0.2) -> TorsionalChain:
 def run_up(chain: TorsionalChain) -> Any:
     """Return the waterfall of the torque in the eighth shaft from 1950 to 2400 rpm."""
     motion = ramp(1950 * mwm.RPM, 2400 * mwm.RPM, 1.2)
-    run = mbd.simulate(chain.system(motion, mwm.torques()), t_end=1.2, dt=1e-4)
+    run = mbd.simulate(chain.system(motion, mwm.torques()), t_end=1.2, dt=2e-4)
     twist = run.joint("bearing 9").rotation - run.joint("bearing 8").rotation
     angle = run.joint("bearing 9").rotation
     torque = mwm.STIFFNESSES[7] * twist

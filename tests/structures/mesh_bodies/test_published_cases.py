@@ -224,10 +224,9 @@ def twisting_column(cells: tuple[int, int, int], dt: float) -> tuple[float, Any]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cells", [(6, 3, 3), (12, 2, 2)])
-def test_twisting_column(cells: tuple[int, int, int]) -> None:
-    """Case W9: a column starts with a twisting velocity."""
-    energy, angles = twisting_column(cells, 1e-3)
+def test_twisting_column() -> None:
+    """Case W9: a column starts with a twisting velocity; the reference cases have other cells."""
+    energy, angles = twisting_column((12, 2, 2), 1e-3)
     assert np.isclose(energy, 3031875, rtol=1e-4)  # of the interpolated velocity
     assert (np.abs(angles - (3.59, 5.55, 4.46)) < (0.03, 0.06, 0.10)).all()
 
